@@ -26,7 +26,7 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.logbook import async_describe_events
 from simulator import SimulatedDevice, State
 from tests.integration.http_device import paired_device
-from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, VOLUME
+from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, OTHER_SATELLITE, SATELLITE, VOLUME
 from tests.integration.provisioning.forms import texts
 from tests.integration.speech import (
     ScriptedAgent,
@@ -87,6 +87,9 @@ TWO_DEVICES = pytest.mark.parametrize(
     [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))],
     ids=["two"],
 )
+
+
+BOTH = [SATELLITE, OTHER_SATELLITE]
 
 
 def paired_boxes(count: int) -> tuple[ConfigSubentryData, ...]:
@@ -176,6 +179,16 @@ async def act(
     return await hass.services.async_call(
         domain, service, data, blocking=True, context=context, return_response=returns
     )
+
+
+async def announce(
+    hass: HomeAssistant,
+    message: str | None = "Dinner is ready.",
+    at: str | list[str] = SATELLITE,
+    **data: Any,
+) -> None:
+    said = {} if message is None else {"message": message}
+    await act(hass, "assist_satellite", "announce", at, **said, **data)
 
 
 async def set_volume(

@@ -21,6 +21,7 @@ OLD, NEW = get_profile(), get_profile(version="2.5.0")
 COMMAND = "turn on the kitchen light"
 LIGHT = "input_boolean.kitchen_light"
 SATELLITE = "assist_satellite.kitchen_box"
+OTHER_SATELLITE = "assist_satellite.bedroom_box"
 BRIGHTNESS = "number.kitchen_box_brightness"
 # Disabled at first.
 VOLUME = "number.kitchen_box_volume"

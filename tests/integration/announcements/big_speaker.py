@@ -12,11 +12,8 @@ from homeassistant.components.media_player import (
     MediaPlayerState,
     MediaType,
 )
-from homeassistant.core import HomeAssistant
 
 from simulator import SimulatedDevice
-from tests.integration.boxes import act
-from tests.integration.names import SATELLITE
 from tests.protocol.audio.sounds import pitch_level
 
 SELECT = "select.kitchen_box_voice_output"
@@ -134,10 +131,6 @@ OTHER_SELECT = "select.bedroom_box_voice_output"
 PLAYER = "media_player.big_speaker"
 # Of the scripted voice, which says 20 letters in a second.
 SIX_SECONDS = "Listen to this. " + "word " * 21
-
-
-async def announce(hass: HomeAssistant, message: str) -> None:
-    await act(hass, "assist_satellite", "announce", SATELLITE, message=message)
 
 
 def says_itself(device: SimulatedDevice) -> bool:

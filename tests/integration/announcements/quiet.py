@@ -1,13 +1,11 @@
 """A device that is not to be disturbed, with its volume and brightness."""
 
-from typing import Any
-
 from homeassistant.core import HomeAssistant
 import pytest
 
 from simulator import SimulatedDevice, State
 from tests.integration.boxes import act, wait_for_state
-from tests.integration.names import BRIGHTNESS, NEW, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, NEW, Boot
 
 QUIET = "switch.kitchen_box_do_not_disturb"
 REASON = "Kitchen box is not to be disturbed.* switch off Do not disturb"
@@ -23,14 +21,6 @@ async def make_quiet(hass: HomeAssistant, device: SimulatedDevice) -> None:
     """Switch it on, and wait until the device is quiet and dim."""
     await switch(hass, "on")
     await device.wait_for(lambda: levels(device) == (30, 10), 5)
-
-
-async def satellite(hass: HomeAssistant, action: str, *satellites: str, **data: Any) -> None:
-    await act(hass, "assist_satellite", action, [*satellites] or SATELLITE, **data)
-
-
-async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
-    await satellite(hass, "announce", *satellites, message="Dinner is ready.", **data)
 
 
 def levels(device: SimulatedDevice) -> tuple[int, int]:

@@ -25,35 +25,41 @@ from simulator import Misbehaviour, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import (
+    BOTH,
     TWO_DEVICES,
     Speech,
     act,
     activity,
     alerts,
+    announce,
     change_settings,
     wait_for_state,
 )
 from tests.integration.media.media_server import media_server, music
-from tests.integration.names import BRIGHTNESS, COMMAND, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
+from tests.integration.names import (
+    BRIGHTNESS,
+    COMMAND,
+    MAC,
+    NEW,
+    OLD,
+    OTHER_MAC,
+    OTHER_SATELLITE,
+    SATELLITE,
+    Boot,
+)
 from tests.protocol.audio.sounds import pitch_level
 
 pytestmark = pytest.mark.usefixtures("speech")
 
-OTHER_SATELLITE = "assist_satellite.bedroom_box"
-
 # Ten seconds: a device has read the last of a short announcement before it is heard.
 LONG_TEXT = "Dinner is ready. " * 12
-
-
-async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
-    await act(hass, "assist_satellite", "announce", list(satellites) or [SATELLITE], **data)
 
 
 async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
     hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
     device = await boot(NEW)
-    await announce(hass, message="Dinner is ready. Come to the table.")
+    await announce(hass, "Dinner is ready. Come to the table.")
     announcement = await device.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
     assert announcement.underruns == 0
@@ -71,47 +77,44 @@ async def test_media_are_announced_after_a_sound_of_the_owner_cut_to_its_limit(
 ) -> None:
     device = await boot(NEW)
 
-    async def announced(**data: Any) -> tuple[Announcement, float]:
+    async def announced(message: str | None, **data: Any) -> tuple[Announcement, float]:
         before = len(device.announcements)
-        await announce(hass, **data)
+        await announce(hass, message, **data)
         announcement = await device.wait_announced(before + 1)
         assert announcement.outcome is Outcome.PLAYED
         return announcement, len(announcement.pcm) / 2 / device.speaker.rate
 
     async with media_server() as server:
         one, two, long = (server.file(f"/{seconds}.mp3", music(seconds)) for seconds in (1, 2, 40))
-        announcement, seconds = await announced(message="The door.", media_id=two, preannounce_media_id=one)
+        announcement, seconds = await announced("The door.", media_id=two, preannounce_media_id=one)
         assert seconds == pytest.approx(3.1, abs=0.2)
         ((at, text),) = announcement.shown
         assert text == "The door."
         assert at - announcement.played[0].time == pytest.approx(1, abs=0.1)
         # The usual sound of Home Assistant is left out.
-        _, seconds = await announced(media_id=one)
+        _, seconds = await announced(None, media_id=one)
         assert seconds == pytest.approx(1.1, abs=0.15)
-        _, seconds = await announced(message="The door.", preannounce_media_id=long)
+        _, seconds = await announced("The door.", preannounce_media_id=long)
         assert seconds == pytest.approx(30.6, abs=0.3)
-        _, seconds = await announced(message="The door.", preannounce_media_id=one, preannounce=False)
+        _, seconds = await announced("The door.", preannounce_media_id=one, preannounce=False)
         assert seconds == pytest.approx(0.6, abs=0.15)
 
 
 @pytest.mark.usefixtures("ffmpeg")
-@pytest.mark.parametrize(
-    "sound",
-    ["/gone.mp3", "/damaged.mp3", "media-source://media_source/local/renamed.mp3", "http://[", "nothing"],
-)
 async def test_words_are_said_also_without_the_sound_before_them(
-    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture, sound: str
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     device = await boot(NEW)
+    renamed = "media-source://media_source/local/renamed.mp3"
     async with media_server() as server:
-        server.file("/damaged.mp3", b"x" * 5000)
-        before = server.url(sound) if sound.startswith("/") else sound
-        await announce(hass, message="The door.", preannounce_media_id=before)
-        ((_, text),) = (await device.wait_announced()).shown
-        assert text == "The door."
-        assert "The sound before an announcement is left out" in caplog.text
-        with pytest.raises((HomeAssistantError, ValueError)):
-            await announce(hass, message="The door.", media_id=before)
+        damaged = server.file("/damaged.mp3", b"x" * 5000)
+        for number, sound in enumerate((server.url("/gone.mp3"), damaged, renamed, "http://[", "nothing"), 1):
+            await announce(hass, "The door.", preannounce_media_id=sound)
+            ((_, text),) = (await device.wait_announced(number)).shown
+            assert text == "The door."
+            assert caplog.text.count("The sound before an announcement is left out") == number
+            with pytest.raises((HomeAssistantError, ValueError)):
+                await announce(hass, "The door.", media_id=sound)
 
 
 async def test_a_text_without_end_is_refused_before_any_work_on_it(
@@ -156,7 +159,7 @@ async def test_a_resting_device_speaks_at_once_while_its_channel_is_open(
 async def test_devices_begin_together(hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
     devices = [await boot(NEW), await boot(NEW, mac=OTHER_MAC)]
     speech.voice.delay = 1
-    await announce(hass, SATELLITE, OTHER_SATELLITE, message="Dinner is ready.")
+    await announce(hass, at=BOTH)
     announcements = [await device.wait_announced() for device in devices]
     assert {announcement.outcome for announcement in announcements} == {Outcome.PLAYED}
     first, second = (announcement.began for announcement in announcements)
@@ -182,17 +185,7 @@ async def test_a_broadcast_reaches_those_that_can_speak_in_spite_of_others(
     assert "was left out of an announcement" in lines[0]
     # What comes next for it alone fails again.
     with pytest.raises(HomeAssistantError, match="text with a sound instead"):
-        await announce(hass, OTHER_SATELLITE, message="It gets cold.")
-
-
-@TWO_DEVICES
-async def test_a_broadcast_that_no_device_can_speak_fails_with_the_reason(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    await boot(OLD)
-    await boot(OLD, mac=OTHER_MAC)
-    with pytest.raises(HomeAssistantError, match="text with a sound instead"):
-        await announce(hass, SATELLITE, OTHER_SATELLITE, message="Dinner is ready.")
+        await announce(hass, "It gets cold.", OTHER_SATELLITE)
 
 
 async def test_a_device_that_cannot_speak_while_idle_says_so_or_shows_the_text(
@@ -207,12 +200,12 @@ async def test_a_device_that_cannot_speak_while_idle_says_so_or_shows_the_text(
             await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
     assert not device.screen.system_text
     change_settings(hass, linked_entry, **{CONF_SHOW_ANNOUNCEMENTS: True})
-    await announce(hass, message="Dinner is ready.")
+    await announce(hass)
     await device.wait_for(lambda: device.screen.system_text == "Dinner is ready.", 5)
     await wait_for_state(hass, SATELLITE, "idle")
     # As much as fits on the screen at a time, for as long as it takes to read.
     began = hass.loop.time()
-    await announce(hass, message=LONG_TEXT * 3)
+    await announce(hass, LONG_TEXT * 3)
     assert hass.loop.time() - began == pytest.approx(500 / 15.5, abs=1)
     await asyncio.sleep(1)
     shown = [alert["message"] for alert in alerts(device)]
@@ -232,7 +225,7 @@ async def device(hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry)
 async def begin_loudly(
     hass: HomeAssistant, device: SimulatedDevice, message: str = LONG_TEXT
 ) -> asyncio.Task[None]:
-    saying = hass.async_create_task(announce(hass, message=message))
+    saying = hass.async_create_task(announce(hass, message))
     await device.wait_for(lambda: device.state is State.NOTIFYING)
     assert device.values["volume"] == 90
     return saying
@@ -244,7 +237,7 @@ async def test_it_is_set_for_an_announcement_and_restored_if_that_changes_it(
     """Also if there is no sound, the gateway ends, or the device is removed."""
     for usual in (90, "loud"):
         device.values["volume"] = usual
-        await announce(hass, message="Dinner is ready.")
+        await announce(hass)
         assert device.values["volume"] == usual
     assert not [call for call in device.events("tool") if "set_volume" in str(call)]
     device.values["volume"] = 40
@@ -252,7 +245,7 @@ async def test_it_is_set_for_an_announcement_and_restored_if_that_changes_it(
     assert device.values["volume"] == 40
     speech.voice.fails = True
     with pytest.raises(HomeAssistantError, match="nothing to play"):
-        await announce(hass, message="It gets cold.")
+        await announce(hass, "It gets cold.")
     assert device.values["volume"] == 40
     speech.voice.fails = False
     saying = await begin_loudly(hass, device)
@@ -264,7 +257,7 @@ async def test_it_is_set_for_an_announcement_and_restored_if_that_changes_it(
     device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
     await device.wait_for(lambda: device.connected)
     said = len(device.announcements)
-    await announce(hass, message="Dinner is ready.")
+    await announce(hass)
     assert (await device.wait_announced(said + 1)).outcome is Outcome.PLAYED
     device.misbehaviours.clear()
     saying = await begin_loudly(hass, device)
@@ -301,7 +294,7 @@ async def test_it_is_restored_later_by_a_device_that_has_not_answered(
 async def test_a_device_that_left_gets_its_volume_back_unless_it_was_changed(
     hass: HomeAssistant, device: SimulatedDevice, meanwhile: int
 ) -> None:
-    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+    saying = hass.async_create_task(announce(hass, LONG_TEXT))
     await is_heard(device)
     await device.power_off()
     with pytest.raises(HomeAssistantError, match="interrupted"):
@@ -320,7 +313,7 @@ async def test_the_satellite_shows_the_turn_while_an_announcement_waits_for_it(
     speech.recognizer.lines = [COMMAND]
     await device.wake()
     await wait_for_state(hass, SATELLITE, "listening")
-    announcing = asyncio.create_task(announce(hass, message="Dinner is ready."))
+    announcing = asyncio.create_task(announce(hass))
     await asyncio.sleep(0.5)
     assert hass.states.is_state(SATELLITE, "listening")
     device.say(command)
@@ -332,20 +325,22 @@ async def test_the_satellite_shows_the_turn_while_an_announcement_waits_for_it(
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
-@pytest.mark.parametrize("after", range(6))
 async def test_the_last_moment_of_a_conversation_is_an_occasion_too(
-    hass: HomeAssistant, boot: Boot, speech: Speech, after: int
+    hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
     """On WebSocket there is no other. The status is read then."""
     device = await boot(OLD)
-    await speech.answer_with("Fine.")
-    await device.wake()
-    device.say(speech.command)
-    await device.wait_for(lambda: device.played_seconds > 0, 30)
-    await asyncio.sleep(after / 10)
-    await announce(hass, message="The door.")
-    assert device.screen.captions == ["Fine.", "The door."]
-    await device.wait_state(State.IDLE, 30)
+    for after in range(6):
+        answer, before = f"Fine {after}.", device.played_seconds
+        await speech.answer_with(answer)
+        device.screen.captions.clear()
+        await device.wake(f"hello {after}")
+        device.say(speech.command)
+        await device.wait_for(lambda before=before: device.played_seconds > before, 30)
+        await asyncio.sleep(after / 10)
+        await announce(hass, "The door.")
+        assert device.screen.captions == [answer, "The door."]
+        await device.wait_state(State.IDLE, 30)
 
 
 async def test_a_ring_waits_five_seconds_for_who_does_not_speak(boot: Boot, announcer: Announcer) -> None:

@@ -20,19 +20,19 @@ from simulator.application.announcement import Outcome
 from tests.integration.announcements.quiet import (
     QUIET,
     REASON,
-    announce,
     device,
     levels,
-    satellite,
     switch,
 )
 from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import (
+    BOTH,
     TWO_DEVICES,
     Speech,
     act,
     activity,
     alerts,
+    announce,
     call_action,
     say,
     wait_for_state,
@@ -58,17 +58,31 @@ async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
     await speech.answer_with("Yes.")
     device, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
     await switch(hass, "on")
-    both = [SATELLITE, "assist_satellite.bedroom_box"]
     lines = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
-    await announce(hass, *both)
+    await announce(hass, at=BOTH)
     assert (await other.wait_announced()).outcome is Outcome.PLAYED
     assert lines == ["was left out of an announcement: it is not to be disturbed"]
     by_user = Context(user_id=hass_admin_user.id)
     for context in (None, by_user):
         for doing in (
-            announce(hass, SATELLITE, context=context),
-            satellite(hass, "start_conversation", context=context, start_message="Shall I?"),
-            satellite(hass, "ask_question", context=context, question="Shall I?", returns=True),
+            announce(hass, context=context),
+            act(
+                hass,
+                "assist_satellite",
+                "start_conversation",
+                SATELLITE,
+                context=context,
+                start_message="Shall I?",
+            ),
+            act(
+                hass,
+                "assist_satellite",
+                "ask_question",
+                SATELLITE,
+                context=context,
+                question="Shall I?",
+                returns=True,
+            ),
             call_action(hass, "ask", boot.device_id, context, question="Shall I?"),
             call_action(hass, "show_text", boot.device_id, context, message="Dinner is ready."),
             act(hass, "notify", "send_message", MESSAGE, context=context, message="Hello."),
@@ -84,9 +98,9 @@ async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
     # If all of several devices are quiet, the action fails.
     await act(hass, "switch", "turn_on", "switch.bedroom_box_do_not_disturb")
     with pytest.raises(HomeAssistantError, match="is not to be disturbed"):
-        await announce(hass, *both)
+        await announce(hass, at=BOTH)
     await switch(hass, "off")
-    await announce(hass, *both)
+    await announce(hass, at=BOTH)
     assert (await device.wait_announced()).outcome is Outcome.PLAYED
     assert len(other.announcements) == 1
 
@@ -188,7 +202,7 @@ async def test_it_is_switched_by_voice_and_says_what_was_kept(
     await switch(speech.hass, "on")
     await switch(speech.hass, "off")
     # After what it was switched off for.
-    await announce(speech.hass, SATELLITE)
+    await announce(speech.hass)
     assert (await device.wait_announced(2, timeout=20)).outcome is Outcome.PLAYED
     assert [each.split(".")[0] for each in speech.voice.spoken] == [
         "Dinner is ready",

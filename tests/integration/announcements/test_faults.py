@@ -24,7 +24,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import Sound, Stalling, assert_heard, beep, endless, is_heard
-from tests.integration.boxes import Speech, act, alerts, change_settings, entity_of, wait_for_state
+from tests.integration.boxes import Speech, act, alerts, announce, change_settings, entity_of, wait_for_state
 from tests.integration.changed_parts import refuses
 from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
@@ -104,9 +104,7 @@ async def test_no_goodbye_of_an_earlier_conversation_ends_captions(
     if again == "Home Assistant":
         assert await hass.config_entries.async_reload(linked_entry.entry_id)
         await wait_for_state(hass, CONNECTED, "on", 10)
-    saying = asyncio.create_task(
-        act(hass, "assist_satellite", "announce", SATELLITE, message="One. " + "Two. " * 60)
-    )
+    saying = asyncio.create_task(announce(hass, "One. " + "Two. " * 60))
     await is_heard(device)
     if again == "the link":
         linked_entry.runtime_data.devices[MAC].session.link._carrier.publish.__self__.abort()
@@ -369,9 +367,9 @@ async def test_a_text_without_a_word_is_shown_and_needs_no_voice(
 ) -> None:
     speech.voice.error = OSError("no sound for this")
     device = await boot(NEW)
-    await act(hass, "assist_satellite", "announce", SATELLITE, message=message, preannounce=False)
+    await announce(hass, message, preannounce=False)
     assert [text for _, text in device.announcements[0].shown] == [message]
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
-    await act(hass, "assist_satellite", "announce", SATELLITE, message=message, preannounce=False)
+    await announce(hass, message, preannounce=False)
     assert device.screen.captions[-1] == message

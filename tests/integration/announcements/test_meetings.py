@@ -10,7 +10,6 @@ from typing import Any
 from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -22,16 +21,12 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring
 from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
-from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
-from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
-from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
-from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.util.event_loop import within
 from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
 from simulator import SimulatedDevice, State
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
-from tests.integration.announcements.sounds import beep
+from tests.integration.announcements.sounds import beep, keep_message
 from tests.integration.boxes import (
     TWO_DEVICES,
     Speech,
@@ -45,7 +40,6 @@ from tests.integration.boxes import (
 from tests.integration.messages.speaking import PROMPT
 from tests.integration.names import COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
 from tests.paths import ROOT
-from tests.protocol.audio.sounds import tone
 
 LINK = LinkKind.MQTT
 LOUDSPEAKERS = ("2.4", "2.5", "player")
@@ -76,7 +70,7 @@ _ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+
 pytestmark = pytest.mark.timeouts(TimerTimeouts, ring=15, alarm=15, show=15, retry=1)
 
 
-def cells() -> list[tuple[str, str, str, str]]:
+def cells() -> list[tuple[str, ...]]:
     """Return the cells of the table: what is heard, what comes, on which loudspeaker, and the outcomes."""
     table = (ROOT / "docs/architecture.md").read_text().partition("## When two sounds meet")[2]
     return [
@@ -95,7 +89,6 @@ class House:
     entry: MockConfigEntry
     player: BigSpeaker
     speech: Speech
-    command: bytes
     ring: asyncio.Task[str] | None = None
     device: SimulatedDevice = field(init=False)
 
@@ -133,9 +126,7 @@ class House:
 
     async def sends(self) -> str:
         """Keep a voice message, and see whether it is heard within a minute."""
-        sound = OggOpusEncoder().encode_whole(tone(8, DOWNLINK.sample_rate))
-        message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
-        await self.known.part(KeptMessages).async_keep(message, sound)
+        await keep_message(self.known, 8)
         for _ in range(60):
             await asyncio.sleep(1)
             if not self.known.state.owned["messages"]:
@@ -189,14 +180,14 @@ class House:
 
     async def answers(self) -> str:
         await self.device.wake()
-        self.device.say(self.command)
+        self.device.say(self.speech.command)
         await self.device.wait_for(lambda: bool(self.device.screen.captions), 30)
         await self.device.wait_state(State.IDLE, 60)
         return "heard" if any("The end." in text for text in self.device.screen.captions) else "stopped"
 
     async def open_channel(self) -> None:
         """Have a conversation by the talk button, which leaves the channel open."""
-        await push_to_talk(self.device, self.command)
+        await push_to_talk(self.device, self.speech.command)
         await self.device.wait_for(lambda: bool(self.device.screen.captions), 30)
         await self.device.wait_state(State.IDLE, 10)
         await asyncio.sleep(1)
@@ -238,7 +229,7 @@ class House:
 
 @pytest.fixture
 def house(hass: HomeAssistant, player: BigSpeaker, speech: Speech, linked_entry: MockConfigEntry) -> House:
-    return House(hass, linked_entry, player, speech, speech.command)
+    return House(hass, linked_entry, player, speech)
 
 
 def outcome(heard: Heard) -> str:
@@ -252,11 +243,13 @@ def outcome(heard: Heard) -> str:
     return "refused" if heard.how is Delivery.NONE else "fails"
 
 
-@pytest.mark.parametrize(
-    ("running", "coming", "loudspeaker", "expected"),
-    # Those without a player only now and then: all of them take minutes.
-    [pytest.param(*cell, marks=() if "player" in cell else pytest.mark.weekly) for cell in cells()],
-)
+def marked(cells: list[tuple[str, ...]]) -> list[Any]:
+    """Mark cells without a player, and of rings that are like an alarm: all together take minutes."""
+    seldom = {"2.4", "2.5", "timer", "reminder"}
+    return [pytest.param(*cell, marks=pytest.mark.weekly if seldom & {*cell} else ()) for cell in cells]
+
+
+@pytest.mark.parametrize(("running", "coming", "loudspeaker", "expected"), marked(cells()))
 async def test_meeting(
     boot: Boot,
     house: House,
@@ -291,7 +284,7 @@ async def test_meeting(
     await device.wait_for(lambda: device.state is not State.SPEAKING, 60)
 
 
-def answers() -> list[tuple[str, str, str]]:
+def answers() -> list[tuple[str, ...]]:
     """Return the cells of the second table: what comes, what is asked, and the outcome."""
     table = (ROOT / "docs/architecture.md").read_text().partition("| While it is asked |")[2]
     return [
@@ -303,7 +296,7 @@ def answers() -> list[tuple[str, str, str]]:
 
 
 @TWO_DEVICES
-@pytest.mark.parametrize(("coming", "asked", "expected"), answers())
+@pytest.mark.parametrize(("coming", "asked", "expected"), marked(answers()))
 async def test_what_comes_while_something_is_asked(
     boot: Boot, house: House, coming: str, asked: str, expected: str
 ) -> None:
@@ -316,7 +309,7 @@ async def test_what_comes_while_something_is_asked(
     await device.wake()
     asking = asyncio.create_task(house.is_answered(asked, boot.device_ids))
     await asyncio.sleep(0.1)
-    device.say(house.command)
+    device.say(speech.command)
     prompt = QUESTION if asked == "question" else PROMPT
     await device.wait_for(lambda: prompt in device.screen.captions, 30)
     second: asyncio.Task[str] | None = None
@@ -326,7 +319,7 @@ async def test_what_comes_while_something_is_asked(
         await house.act(coming)
     is_open = await within(15, device.wait_state(State.LISTENING, 60))
     said = device.screen.captions[-1]
-    device.say(house.command)
+    device.say(speech.command)
     outcomes = ["open" if is_open and said == prompt else "closed", await asking]
     if second is not None:
         outcomes.append(await second)

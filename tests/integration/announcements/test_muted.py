@@ -9,51 +9,41 @@ from typing import Any
 from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.util import dt as dt_util
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
-from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
+from custom_components.xiaozhi.announcements.utterance import Rank
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
-from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
-from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
-from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from simulator import SimulatedDevice
 from simulator.application.announcement import Outcome
-from tests.integration.announcements.big_speaker import PLAYER, BigSpeaker, announce
-from tests.integration.announcements.sounds import beep, is_heard
-from tests.integration.boxes import act, alerts, wait_for_state
+from tests.integration.announcements.big_speaker import PLAYER, BigSpeaker
+from tests.integration.announcements.sounds import is_heard, keep_message, ring
+from tests.integration.boxes import act, alerts, announce, wait_for_state
 from tests.integration.names import BRIGHTNESS, NEW, OLD, Boot
-from tests.protocol.audio.sounds import tone
 
 SPEAKER = "media_player.kitchen_box_speaker"
 VOLUMES = MediaPlayerEntityFeature.VOLUME_SET | MediaPlayerEntityFeature.VOLUME_MUTE
-RINGS = pytest.mark.parametrize(("rank", "is_alarm"), [(Rank.ALARM, True), (Rank.TIMER, False)])
+RINGS = pytest.mark.parametrize("rank", [Rank.ALARM, Rank.TIMER])
 
 
 async def mute(hass: HomeAssistant, player: str) -> None:
     await act(hass, "media_player", "volume_mute", player, is_volume_muted=True)
 
 
-async def is_kept(gateway: Any, known: Device) -> bool:
-    sound = OggOpusEncoder().encode_whole(tone(1, DOWNLINK.sample_rate))
-    message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
-    await known.part(KeptMessages).async_keep(message, sound)
+async def is_kept(known: Device) -> bool:
+    await keep_message(known, 1)
     await known.hass.async_block_till_done()
     return bool(known.state.owned["messages"])
 
 
 @RINGS
 async def test_a_ring_ends_the_mute_of_a_device_for_its_time(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, rank: Rank, is_alarm: bool
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, rank: Rank
 ) -> None:
     device = await boot(NEW)
     await wait_for_state(hass, BRIGHTNESS, "75")
     await mute(hass, SPEAKER)
-    ring = Utterance(text="Up!", speech=beep(8), rank=rank, at_announcement_volume=is_alarm)
-    ringing = hass.async_create_task(announcer.say(ring))
+    ringing = hass.async_create_task(announcer.say(ring(8, rank)))
     await is_heard(device)
     assert device.values["volume"] == 30
     await ringing
@@ -66,18 +56,18 @@ async def test_a_ring_ends_the_mute_of_a_device_for_its_time(
 
 @pytest.mark.usefixtures("speech")
 async def test_what_a_muted_device_would_say_unheard_fails_or_is_kept(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, known: Device
+    hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     device = await boot(NEW)
     await wait_for_state(hass, BRIGHTNESS, "75")
     await mute(hass, SPEAKER)
     with pytest.raises(HomeAssistantError, match="the volume of Kitchen box is 0"):
-        await announce(hass, "Dinner is ready.")
-    assert await is_kept(linked_entry.runtime_data, known)
+        await announce(hass)
+    assert await is_kept(known)
     assert not device.announcements
     # Somebody has turned it up at the device.
     device.values["volume"] = 40
-    await announce(hass, "Dinner is ready.")
+    await announce(hass)
     assert device.announcements[-1].outcome is Outcome.PLAYED
 
 
@@ -88,7 +78,6 @@ async def test_a_ring_ends_the_mute_of_the_player_or_sounds_on_the_device(
     player: BigSpeaker,
     announcer: Announcer,
     rank: Rank,
-    is_alarm: bool,
     silence: str,
 ) -> None:
     hass = player.hass
@@ -97,8 +86,7 @@ async def test_a_ring_ends_the_mute_of_the_player_or_sounds_on_the_device(
     player.set_volume(0.0 if silence == "volume 0" else 0.5)
     if silence != "volume 0":
         await player.async_mute_volume(True)
-    ring = Utterance(text="Up!", speech=beep(8), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm)
-    ringing = hass.async_create_task(announcer.say(ring))
+    ringing = hass.async_create_task(announcer.say(ring(8, rank)))
     if silence == "cannot be set":
         await ringing
         assert len(alerts(device)) == 3
@@ -113,12 +101,12 @@ async def test_a_ring_ends_the_mute_of_the_player_or_sounds_on_the_device(
 
 @pytest.mark.usefixtures("device")
 async def test_what_a_muted_player_would_say_unheard_fails_or_is_kept(
-    player: BigSpeaker, linked_entry: MockConfigEntry, known: Device
+    player: BigSpeaker, known: Device
 ) -> None:
     player.set_volume(0.0)
     with pytest.raises(HomeAssistantError, match="the volume of Big speaker is 0"):
-        await announce(player.hass, "Dinner is ready.")
-    assert await is_kept(linked_entry.runtime_data, known)
+        await announce(player.hass)
+    assert await is_kept(known)
     assert PLAYER not in player.asked
     assert not player.began
 
@@ -143,7 +131,7 @@ async def test_a_device_is_muted_again_after_a_kill_in_mid_ring(
     device = await boot(NEW)
     await wait_for_state(boot.hass, BRIGHTNESS, "75")
     await mute(boot.hass, SPEAKER)
-    ringing = asyncio.create_task(announcer.say(Utterance(text="Up!", speech=beep(30), rank=Rank.TIMER)))
+    ringing = asyncio.create_task(announcer.say(ring(30, Rank.TIMER)))
     await is_heard(device)
     async with killed(boot, hass_storage):
         await ringing
@@ -160,7 +148,7 @@ async def test_a_player_is_silent_again_after_a_kill_in_mid_ring(
     player._attr_supported_features |= VOLUMES
     player.set_volume(0.0)
     await player.async_mute_volume(True)
-    ringing = asyncio.create_task(announcer.say(Utterance(text="Up!", speech=beep(30), rank=Rank.TIMER)))
+    ringing = asyncio.create_task(announcer.say(ring(30, Rank.TIMER)))
     await device.wait_for(lambda: bool(player.began), 10)
     async with killed(boot, hass_storage):
         await ringing
@@ -186,8 +174,7 @@ async def test_a_player_that_leaves_in_a_ring_is_silent_again_when_it_is_back(
 ) -> None:
     player._attr_supported_features |= VOLUMES
     await player.async_mute_volume(True)
-    ring = Utterance(text="Up!", speech=beep(8), rank=Rank.TIMER, alert_seconds=9)
-    ringing = asyncio.create_task(announcer.say(ring))
+    ringing = asyncio.create_task(announcer.say(ring(8, Rank.TIMER)))
     await device.wait_for(lambda: bool(player.began), 10)
     player.show(MediaPlayerState.IDLE, there=False)
     await ringing

@@ -1,7 +1,7 @@
 """Questions of automations: in a conversation, and of a device whose microphone nothing can open."""
 
 import asyncio
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 from homeassistant.const import EVENT_STATE_CHANGED
@@ -18,8 +18,17 @@ from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import SimulatedDevice, State, converse
 from tests.integration.announcements.sounds import beep, is_heard
-from tests.integration.boxes import Speech, act, alerts, failure_of, push_to_talk, say, wait_for_state
-from tests.integration.names import BRIGHTNESS, COMMAND, LIGHT, MAC, NEW, OLD, SATELLITE, Boot
+from tests.integration.boxes import (
+    Speech,
+    act,
+    alerts,
+    announce,
+    failure_of,
+    push_to_talk,
+    say,
+    wait_for_state,
+)
+from tests.integration.names import BRIGHTNESS, COMMAND, LIGHT, NEW, OLD, SATELLITE, Boot
 
 QUESTION = "Shall I close the garage?"
 YES = {"id": "yes", "sentence": "yes", "slots": {}}
@@ -167,8 +176,7 @@ async def test_what_was_said_before_the_question_is_no_answer(
 ) -> None:
     device = await boot(NEW)
     speech.recognizer.lines = [COMMAND, "yes"]
-    long = act(hass, "assist_satellite", "announce", SATELLITE, message="This takes some time. " * 10)
-    before = hass.async_create_task(long)
+    before = hass.async_create_task(announce(hass, "This takes some time. " * 10))
     await is_heard(device)
     asking = hass.async_create_task(ask(hass))
     await asyncio.sleep(1)
@@ -204,7 +212,7 @@ async def test_a_waiting_question_is_left_alone_by_other_announcements(
 ) -> None:
     speech.recognizer.lines = ["yes"]
     device, asking = await begin_asking(hass, boot)
-    await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
+    await announce(hass, "The door.")
     with pytest.raises(HomeAssistantError, match="asked something already"):
         await ask(hass)
     for action, text in (("start_conversation", "start_message"), ("ask_question", "question")):
@@ -234,63 +242,51 @@ async def test_a_question_that_nobody_can_hear_or_see_fails_at_once(hass: HomeAs
     assert not alerts(device)
 
 
-@pytest.mark.parametrize("asks", ["our action", "Home Assistant's", "a conversation that it begins"])
-async def test_in_a_conversation_the_device_listens_after_the_question(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, asks: str
+ASKED: dict[str, tuple[str | None, str, list[str]]] = {
+    "our action": (None, "Turned on the switch", ["Thank you."]),
+    "Home Assistant's": ("ask_question", "Turned on the switch", ["Thank you."]),
+    "a conversation that it begins": ("start_conversation", "It is on.", ["I close it."]),
+}
+"""The action of Home Assistant's that asks, what is said before, and the answer to who has answered."""
+
+
+# `test_meetings` has what waits behind our action.
+@pytest.mark.parametrize(
+    ("asks", "behind"),
+    [
+        *((asks, None) for asks in ASKED),
+        *product([*ASKED][1:], [Rank.ANNOUNCEMENT, Rank.TIMER]),
+    ],
+)
+async def test_in_a_conversation_the_device_listens_before_it_says_what_waits(
+    hass: HomeAssistant, boot: Boot, speech: Speech, announcer: Announcer, asks: str, behind: Rank | None
 ) -> None:
-    """While the channel is open."""
-    before, after = "Turned on the switch", "Thank you."
-    expected: Any = {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
+    """While the channel is open. What waits is said after the answer, and is thanks enough."""
+    action, before, after = ASKED[asks]
     speech.recognizer.lines = [COMMAND, "in ten minutes"]
-    match asks:
-        case "our action":
-            asking = ask(hass)
-        case "Home Assistant's":
-            asked = {"question": QUESTION, "answers": ANSWERS}
-            asking = act(hass, "assist_satellite", "ask_question", SATELLITE, returns=True, **asked)
-        case _:
-            before, after, expected = "It is on.", "I close it.", None
-            await speech.answer_with(before, after, heard=speech.recognizer.lines)
-            start = {"start_message": QUESTION}
-            asking = act(hass, "assist_satellite", "start_conversation", SATELLITE, **start)
-    device = await boot(OLD)
-    await device.wake()
-    task = hass.async_create_task(asking)
-    await asyncio.sleep(0.1)
-    talk = await converse(device, command, command)
-    assert await task == expected
-    assert talk.answers == [before, QUESTION, after]
-    assert not talk.hung_up
-
-
-@pytest.mark.parametrize("asks", ["our action", "Home Assistant's", "a conversation that it begins"])
-@pytest.mark.parametrize("behind", [Rank.ANNOUNCEMENT, Rank.TIMER, Rank.ALARM])
-async def test_the_microphone_opens_after_a_question_before_what_waits(
-    hass: HomeAssistant, boot: Boot, speech: Speech, asks: str, behind: Rank
-) -> None:
-    """Something waits behind the question: it is said before it, or after the answer."""
-    speech.recognizer.lines = [COMMAND, "yes"]
-    expected, after = YES, ["The door."]
-    if asks == "our action":
+    expected: Any = {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
+    if action is None:
         asking = ask(hass)
-    elif asks == "Home Assistant's":
+    elif action == "ask_question":
         asked = {"question": QUESTION, "answers": ANSWERS}
-        asking = act(hass, "assist_satellite", "ask_question", SATELLITE, returns=True, **asked)
+        asking = act(hass, "assist_satellite", action, SATELLITE, returns=True, **asked)
     else:
-        await speech.answer_with("It is on.", "I close it.", heard=speech.recognizer.lines)
-        asking = act(hass, "assist_satellite", "start_conversation", SATELLITE, start_message=QUESTION)
-        expected, after = None, ["I close it.", "The door."]
+        await speech.answer_with(before, *after, heard=speech.recognizer.lines)
+        asking = act(hass, "assist_satellite", action, SATELLITE, start_message=QUESTION)
+        expected = None
     device = await boot(OLD)
-    announcer = boot.entry.runtime_data.devices[MAC].part(Announcer)
     await device.wake()
     task = hass.async_create_task(asking)
     await asyncio.sleep(0.1)
-    behind_it = Utterance(text="The door.", speech=beep(2), rank=behind)
-    saying = hass.async_create_task(announcer.say(behind_it))
+    if behind is not None:
+        after = ["The door."] if expected else [*after, "The door."]
+        door = Utterance(text="The door.", speech=beep(2), rank=behind)
+        saying = hass.async_create_task(announcer.say(door))
     talk = await converse(device, speech.command, speech.command)
     assert await task == expected
-    assert talk.answers[1:] == [QUESTION, *after]
-    assert (await saying).end is End.DONE
+    assert talk.answers == [before, QUESTION, *after]
+    assert not talk.hung_up
+    assert behind is None or (await saying).end is End.DONE
 
 
 async def test_with_the_talk_button_what_waits_is_said_after_the_answer(

@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End
-from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
+from custom_components.xiaozhi.announcements.utterance import Rank
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
@@ -22,16 +22,15 @@ from tests.integration.announcements.quiet import (
     LONG_ANSWER,
     QUIET,
     REASON,
-    announce,
     answers,
     device,
     levels,
     make_quiet,
     switch,
 )
-from tests.integration.announcements.sounds import beep, is_heard
-from tests.integration.boxes import Speech, alerts, change_settings, say, wait_for_state
-from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
+from tests.integration.announcements.sounds import is_heard, ring
+from tests.integration.boxes import Speech, alerts, announce, change_settings, say, wait_for_state
+from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 __all__ = ["device"]
@@ -71,9 +70,7 @@ async def test_what_rings_is_as_loud_as_it_is_set(
     change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: announced})
     await wait_for_state(hass, BRIGHTNESS, "75")
     await make_quiet(hass, device)
-    is_alarm = rank is Rank.ALARM
-    ring = Utterance(text="Up!", speech=beep(8), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm)
-    ringing = asyncio.create_task(announcer.say(ring))
+    ringing = asyncio.create_task(announcer.say(ring(8, rank)))
     await device.wait_for(lambda: bool(device.announcements or alerts(device)), 10)
     await asyncio.sleep(1)
     assert levels(device) == (expected, 10)
@@ -199,7 +196,7 @@ async def test_on_websocket_it_applies_from_the_next_conversation_on(
         await asyncio.sleep(5)
         assert levels(device) != expected
         with pytest.raises(HomeAssistantError, match=REASON if state == "on" else "WebSocket"):
-            await announce(hass, SATELLITE)
+            await announce(hass)
         await answers(device, command, f"hi {state}")
         assert levels(device) == expected
         await device.wait_state(State.IDLE, 60)
@@ -223,7 +220,7 @@ async def test_a_device_that_can_do_less_disturbs_as_little(
     await asyncio.sleep(5)
     await switch(hass, "on")
     with pytest.raises(HomeAssistantError, match=REASON):
-        await announce(hass, SATELLITE)
+        await announce(hass)
     await answers(device, command)
     assert levels(device) == expected
 
@@ -237,8 +234,7 @@ async def test_another_loudspeaker_keeps_its_volume_and_gets_softer_sound(
     await switch(speech.hass, "on")
     player.set_volume(0.6)
     await say(device, speech.command)
-    ring = Utterance(text="Up!", speech=beep(5), rank=Rank.ALARM)
-    assert (await announcer.say(ring)).how is Delivery.ROOM_PLAYER
+    assert (await announcer.say(ring(5, Rank.ALARM))).how is Delivery.ROOM_PLAYER
     await switch(speech.hass, "off")
     await say(device, speech.command, "hi")
     quiet, alarm, usual = (pitch_level(pcm[48000:], 24000, 440) for pcm in player.played)
@@ -253,9 +249,7 @@ async def test_what_rings_when_it_goes_on_stays_loud(
 ) -> None:
     """And without either of both, nothing is set before something is said."""
     calls = len(device.events("tool"))
-    is_alarm = rank is Rank.ALARM
-    ring = Utterance(text="Up!", speech=beep(8), rank=rank, at_announcement_volume=is_alarm)
-    ringing = asyncio.create_task(announcer.say(ring))
+    ringing = asyncio.create_task(announcer.say(ring(8, rank)))
     await is_heard(device)
     assert {call["name"] for call in device.events("tool")[calls:]} == {"self.get_device_status"}
     await switch(hass, "on")

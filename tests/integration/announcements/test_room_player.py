@@ -27,13 +27,14 @@ from tests.integration.announcements.big_speaker import (
     SELECT,
     SIX_SECONDS,
     BigSpeaker,
-    announce,
     says_itself,
 )
 from tests.integration.boxes import (
+    BOTH,
     TWO_DEVICES,
     Speech,
     act,
+    announce,
     call_action,
     change_settings,
     choose,
@@ -42,7 +43,7 @@ from tests.integration.boxes import (
     state_of,
     wait_for_state,
 )
-from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, SATELLITE, Boot
+from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.speech import add_entities
 from tests.protocol.audio.sounds import pitch_level
@@ -181,15 +182,12 @@ async def test_two_devices_with_one_player_do_not_speak_at_the_same_time(
     assert {says_itself(first), says_itself(second)} == {True, False}
     assert "for another device" in reported[0]
     # What need not be said at once waits.
-    both = [SATELLITE, "assist_satellite.bedroom_box"]
-    await asyncio.gather(
-        *(act(speech.hass, "assist_satellite", "announce", each, message=SIX_SECONDS) for each in both)
-    )
+    await asyncio.gather(*(announce(speech.hass, SIX_SECONDS, each) for each in BOTH))
     assert len(player.played) == 3
     assert player.began[2] - player.began[1] > 6
     assert len(reported) == 1
     # In one action for both, it is the same room.
-    await act(speech.hass, "assist_satellite", "announce", both, message=SIX_SECONDS)
+    await announce(speech.hass, SIX_SECONDS, BOTH)
     assert len(player.played) == 4
 
 
@@ -202,10 +200,9 @@ async def test_a_second_device_says_what_their_player_could_not(
     await boot(OLD)
     second = await boot(NEW, mac=OTHER_MAC)
     player.error = HomeAssistantError("It is broken")
-    both = [SATELLITE, "assist_satellite.bedroom_box"]
     # The first one cannot say it itself. Which that is, Home Assistant decides.
     with suppress(HomeAssistantError):
-        await act(speech.hass, "assist_satellite", "announce", both, message="Dinner is ready.")
+        await announce(speech.hass, at=BOTH)
     assert (await second.wait_announced()).outcome is Outcome.PLAYED
 
 
@@ -362,7 +359,7 @@ async def test_a_chosen_player_is_followed_where_it_gets_another_id(
     er.async_get(hass).async_update_entity(PLAYER, new_entity_id="media_player.hall")
     await hass.async_block_till_done()
     await wait_for_state(hass, SELECT, "Big speaker")
-    await announce(hass, "Dinner is ready.")
+    await announce(hass)
     assert len(player.played) == 1
     assert not says_itself(device)
     assert reported == []
