@@ -15,37 +15,30 @@ def sounds(hass: HomeAssistant) -> list[Path]:
 
 
 async def send(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    speech: Speech,
-    command: bytes,
-    said: bytes,
-    ids: list[str],
-    *,
-    word: str = "hello",
+    device: SimulatedDevice, speech: Speech, said: bytes, ids: list[str], *, word: str = "hello"
 ) -> None:
     """Send a message from the first device to the second one in a conversation, and wait for its end."""
-    await speak_to(hass, device, speech, command, said, *ids, word=word)
+    await speak_to(device, speech, said, ids, word=word)
     await device.wait_state(State.IDLE, 60)
 
 
 async def speak_to(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    speech: Speech,
-    command: bytes,
-    said: bytes,
-    sender: str,
-    *to: str,
-    word: str = "hello",
+    device: SimulatedDevice, speech: Speech, said: bytes, ids: list[str], *, word: str = "hello"
 ) -> None:
-    """Begin a conversation, and send a message in it."""
+    """Begin a conversation with the first device, and send a message to the others in it."""
     await speech.answer_with("Fine.")
+    sender, *to = ids
     prompts = device.screen.captions.count(PROMPT)
     await device.wake(word)
-    sending = hass.async_create_task(call_action(hass, "send_voice_message", [*to], sender=sender))
-    device.say(command)
+    sending = speech.hass.async_create_task(call_action(speech.hass, "send_voice_message", to, sender=sender))
+    device.say(speech.command)
     await device.wait_for(lambda: device.screen.captions.count(PROMPT) > prompts, 30)
     await device.wait_state(State.LISTENING, 30)
     device.say(said)
     await sending
+
+
+async def listens(device: SimulatedDevice) -> None:
+    """Wait until a device has asked for a message, and records it."""
+    await device.wait_for(lambda: PROMPT in device.screen.captions, 30)
+    await device.wait_state(State.LISTENING, 30)

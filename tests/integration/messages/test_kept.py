@@ -32,6 +32,7 @@ from tests.integration.boxes import (
     Speech,
     act,
     activity,
+    announce,
     call_action,
     failure_of,
     mac_of,
@@ -41,8 +42,8 @@ from tests.integration.boxes import (
 )
 from tests.integration.clock.conftest import Handle
 from tests.integration.http_device import paired_device
-from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
-from tests.integration.names import CLIENT_ID, NEW, OLD, OTHER_MAC, SATELLITE, Boot
+from tests.integration.messages.speaking import PROMPT, listens, send, sounds, speak_to
+from tests.integration.names import CLIENT_ID, NEW, OLD, OTHER_MAC, Boot
 from tests.integration.voice.test_wake_words import in_a_room
 
 LINK = LinkKind.MQTT
@@ -72,7 +73,7 @@ async def send_to_quiet(
     """Send a message to a device that is not to be disturbed; return its sender and that device."""
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
     await bedroom.part(DoNotDisturb).async_switch(True)
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     return kitchen, other
 
 
@@ -190,7 +191,7 @@ async def test_by_the_talk_button_it_is_heard_after_what_was_said(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     await speech.answer_with("Fine.")
     await push_to_talk(other, speech.command)
     await other.wait_for(lambda: len(other.screen.captions) == 2, 60)
@@ -221,9 +222,7 @@ async def test_nothing_is_said_to_be_sent_that_is_not_stored(
     kitchen = await boot(OLD)
     if fault == "disk":
         request.getfixturevalue("full_disk")
-    sending = hass.async_create_task(
-        speak_to(hass, kitchen, speech, speech.command, message, *boot.device_ids)
-    )
+    sending = hass.async_create_task(speak_to(kitchen, speech, message, boot.device_ids))
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     if fault == "deleted":
         (entry,) = hass.config_entries.async_entries(DOMAIN)
@@ -243,9 +242,7 @@ async def test_of_several_those_who_cannot_have_it_are_named(
 ) -> None:
     """Also one that is full only when the message has been spoken."""
     kitchen = await boot(OLD)
-    sending = speech.hass.async_create_task(
-        speak_to(speech.hass, kitchen, speech, speech.command, message, *boot.device_ids)
-    )
+    sending = speech.hass.async_create_task(speak_to(kitchen, speech, message, boot.device_ids))
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     await keep(kept, 10)
     assert await failure_of(sending) == "message_full"
@@ -265,7 +262,7 @@ async def test_those_who_do_not_get_it_are_named_after_sent(
     kitchen = await boot(OLD)
     attic = boot.entry.runtime_data.devices[mac_of(3)]
     await keep(attic.part(KeptMessages), 10)
-    await speak_to(speech.hass, kitchen, speech, speech.command, message, *boot.device_ids)
+    await speak_to(kitchen, speech, message, boot.device_ids)
     await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Sent, but not to Attic box.", 30)
     assert len(bedroom.state.owned["messages"]) == 1
     assert len(attic.state.owned["messages"]) == 10
@@ -314,14 +311,9 @@ async def test_its_outcome_is_said_also_if_something_waits(
     hass: HomeAssistant, boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen = await boot(OLD)
-    sending = hass.async_create_task(
-        speak_to(hass, kitchen, speech, speech.command, message, *boot.device_ids)
-    )
-    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
-    await kitchen.wait_state(State.LISTENING, 30)
-    announcing = hass.async_create_task(
-        act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
-    )
+    sending = hass.async_create_task(speak_to(kitchen, speech, message, boot.device_ids))
+    await listens(kitchen)
+    announcing = hass.async_create_task(announce(hass))
     await sending
     await announcing
     assert kitchen.screen.captions[-2:] == ["Sent.", "Dinner is ready."]
@@ -333,7 +325,7 @@ async def test_one_that_is_damaged_does_not_keep_others_from_being_heard(
 ) -> None:
     kitchen = await boot(OLD)
     await keep(kept)
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     other = await boot(OLD, mac=OTHER_MAC)
     await other.wake("good morning")
     await other.wait_for(lambda: other.played_seconds > len(message) / 32000, 60)
@@ -417,7 +409,7 @@ async def test_automations_and_the_activity_hear_of_it_but_not_what_was_said(
     assert await async_setup_component(hass, "automation", {"automation": automations})
     await hass.async_block_till_done()
     lines = activity(hass, EVENT_VOICE_MESSAGE)
-    await send(hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     await other.wait_announced()
     await asyncio.sleep(3)
     assert [call.data["what"] for call in calls] == [
@@ -434,7 +426,7 @@ async def test_a_device_that_is_woken_by_its_button_hears_it_or_keeps_it(
     """Its address on UDP is not known before its microphone is warm."""
     kitchen = await boot(OLD)
     other = await boot(OLD, mac=OTHER_MAC, impairment=UdpImpairment(loss=100.0 if deaf else 0))
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     await other.click()
     await other.wait_state(State.LISTENING, 5)
     if not deaf:

@@ -20,7 +20,7 @@ from tests.integration.boxes import (
     failure_of,
     wait_for_state,
 )
-from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
+from tests.integration.messages.speaking import PROMPT, listens, send, sounds, speak_to
 from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, Boot
 
 pytestmark = pytest.mark.usefixtures("wall_clock")
@@ -40,7 +40,7 @@ async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
     hass: HomeAssistant, boot: Boot, speech: Speech, message: bytes, bedroom: Device, link: LinkKind
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await send(hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     assert kitchen.screen.captions[-2:] == [PROMPT, "Sent."]
     # No engine has had it.
     assert len(speech.recognizer.streams) == 1
@@ -70,7 +70,7 @@ async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
     change_settings(speech.hass, boot.entry, show_announcements=True)
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
     for word in ("hello", "hello again"):
-        await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids, word=word)
+        await send(kitchen, speech, message, boot.device_ids, word=word)
     assert [alert["message"] for alert in alerts(other)] == [FROM_KITCHEN] * 2
     # A restart loses nothing, and plays nothing by itself.
     assert await speech.hass.config_entries.async_reload(boot.entry.entry_id)
@@ -98,7 +98,7 @@ async def test_who_interrupts_a_message_hears_it_the_next_time(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     await other.wait_for(lambda: bool(other.announcements and other.announcements[0].played), 30)
     await other.wake("good evening")
     await other.wait_state(State.LISTENING, 10)
@@ -158,14 +158,12 @@ async def test_where_our_detector_cannot_run_a_message_ends_with_what_was_said(
     kitchen = await boot(OLD)
     await speech.hass.async_block_till_done()
     began = speech.hass.loop.time()
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await send(kitchen, speech, message, boot.device_ids)
     assert kitchen.screen.captions[-1] == "Sent."
     assert speech.hass.loop.time() - began < 40
     (file,) = sounds(speech.hass)
     assert file.stat().st_size < 40_000
-    saying = speak_to(
-        speech.hass, kitchen, speech, speech.command, bytes(32000), *boot.device_ids, word="hello again"
-    )
+    saying = speak_to(kitchen, speech, bytes(32000), boot.device_ids, word="hello again")
     assert await failure_of(saying) == "message_not_spoken"
     assert len(bedroom.state.owned["messages"]) == 1
 
@@ -179,17 +177,9 @@ async def test_a_message_ends_with_what_was_said(
     kitchen = await boot(OLD)
     silent = ends == "silence"
     sending = speech.hass.async_create_task(
-        speak_to(
-            speech.hass,
-            kitchen,
-            speech,
-            speech.command,
-            bytes(32000) if silent else message * 3,
-            *boot.device_ids,
-        )
+        speak_to(kitchen, speech, bytes(32000) if silent else message * 3, boot.device_ids)
     )
-    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
-    await kitchen.wait_state(State.LISTENING, 30)
+    await listens(kitchen)
     if not silent:
         await asyncio.sleep(3)
         await (kitchen.click() if ends == "button" else kitchen.power_off())
@@ -206,10 +196,9 @@ async def test_both_are_told_that_the_end_of_a_message_is_missing(
 ) -> None:
     """The sender's Wi-Fi is lost in the middle of it."""
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
-    talk = speak_to(speech.hass, kitchen, speech, speech.command, message * 3, *boot.device_ids)
+    talk = speak_to(kitchen, speech, message * 3, boot.device_ids)
     sending = speech.hass.async_create_task(talk)
-    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
-    await kitchen.wait_state(State.LISTENING, 30)
+    await listens(kitchen)
     await asyncio.sleep(3)
     kitchen.cut_network()
     await sending
@@ -256,7 +245,7 @@ async def test_a_microphone_that_is_never_off_records_until_the_time_is_over(
     always = get_profile("s3", mode=ListeningMode.REALTIME)
     kitchen, other = await boot(always), await boot(always, mac=OTHER_MAC)
     long = message * (25 * 32000 // len(message))
-    await send(speech.hass, kitchen, speech, speech.command, long, boot.device_ids)
+    await send(kitchen, speech, long, boot.device_ids)
     assert kitchen.screen.captions[-1] == "Sent."
     (file,) = sounds(speech.hass)
     assert 50_000 < file.stat().st_size < 100_000

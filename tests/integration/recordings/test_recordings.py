@@ -109,6 +109,9 @@ SCENES = (
 )
 
 
+SELDOM = {path.stem for path in FILES} - {a_pause_in_the_sentence.__name__} if KEPT is None else ()
+
+
 async def record(known: Device, device_id: str, talking: Awaitable[None], **options: Any) -> Recording:
     """Record a conversation until it is over."""
     recording = asyncio.create_task(call_action(known.hass, "record_conversation", device_id, **options))
@@ -124,9 +127,14 @@ async def record(known: Device, device_id: str, talking: Awaitable[None], **opti
 @pytest.mark.parametrize(
     ("scene", "link", "sound"),
     [
-        # What stands for the speech dies away in a hole in another way.
+        # What stands for the speech dies away in a hole in another way. What is kept is played below.
         *(
-            (scene, link, KEPT is not None or scene is a_hole_in_the_radio)
+            pytest.param(
+                scene,
+                link,
+                KEPT is not None or scene is a_hole_in_the_radio,
+                marks=pytest.mark.weekly if scene.__name__ in SELDOM else (),
+            )
             for scene, link in zip(SCENES, cycle(LinkKind), strict=False)
         ),
         *((a_command, link, True) for link in LinkKind),
