@@ -417,8 +417,9 @@ def known(linked_entry: MockConfigEntry) -> Device:
 
 @pytest.fixture
 def link_data(link: LinkKind, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Settings of the gateway: its link, and `OPTIONS` of the module."""
     data: dict[str, Any] = request.getfixturevalue("mqtt_data") if link is LinkKind.MQTT else {}
-    return data
+    return data | getattr(request.module, "OPTIONS", {})
 
 
 @pytest.fixture

@@ -7,12 +7,19 @@ from functools import partial
 from typing import Any
 
 from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
-from homeassistant.const import Platform
-from homeassistant.core import HomeAssistant
+from homeassistant.const import EVENT_STATE_CHANGED, Platform
+from homeassistant.core import (
+    Event,
+    EventStateChangedData,
+    HomeAssistant,
+    State as EntityState,
+    StateMachine,
+    callback,
+)
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import area_registry as ar, entity_registry as er, intent, issue_registry as ir
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.announcements.other_loudspeaker import said_in_house
@@ -39,10 +46,12 @@ from tests.integration.boxes import (
     change_settings,
     choose,
     hear_answer,
+    paired_boxes,
     say,
     state_of,
     wait_for_state,
 )
+from tests.integration.http_device import MakeEntry, running
 from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.speech import add_entities
@@ -395,3 +404,42 @@ async def test_a_chosen_player_that_is_gone_for_good_is_a_repair(
             hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
     await asyncio.sleep(5)
     assert issues(hass) == []
+
+
+_ANNOUNCES = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
+
+
+async def test_players_that_come_together_are_looked_at_once_for_all_boxes(
+    hass: HomeAssistant, speech: Speech, make_entry: MakeEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await running(hass, make_entry(*paired_boxes(20)))
+    await asyncio.sleep(2)
+    everything, looks = StateMachine.async_all, list[object]()
+
+    def look(states: StateMachine, domain: str | None = None) -> list[EntityState]:
+        looks.append(domain)
+        return everything(states, domain)
+
+    monkeypatch.setattr(StateMachine, "async_all", look)
+    written = async_capture_events(hass, EVENT_STATE_CHANGED)
+    order = list[str]()
+
+    @callback
+    def told(event: Event[EventStateChangedData]) -> None:
+        if event.data["entity_id"].startswith("select.box_"):
+            order.append("told")
+            hass.loop.call_soon(order.append, "others")
+
+    stop = hass.bus.async_listen(EVENT_STATE_CHANGED, told)
+    for number in range(60):
+        hass.states.async_set(f"media_player.room_{number}", "idle", {"supported_features": _ANNOUNCES})
+    await asyncio.sleep(2)
+    assert looks.count(Platform.MEDIA_PLAYER) == 1
+    of_selects = [event for event in written if event.data["entity_id"].startswith("select.box_")]
+    assert len(of_selects) == 20
+    # Between two of them, everybody else has a turn.
+    assert order == ["told", "others"] * 20
+    stop()
+    assert len(state_of(hass, "select.box_20_voice_output").attributes["options"]) >= 61
+    for number in range(60):
+        hass.states.async_remove(f"media_player.room_{number}")

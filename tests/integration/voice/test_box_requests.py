@@ -1,17 +1,15 @@
 """People ask a device for what it can do itself, without a language model."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, override
 
 from homeassistant.auth.const import GROUP_ID_READ_ONLY
-from homeassistant.components.conversation import DOMAIN as CONVERSATION, HOME_ASSISTANT_AGENT, async_converse
+from homeassistant.components.conversation import DOMAIN as CONVERSATION
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.components.light import ColorMode, LightEntity
 from homeassistant.const import Platform
-from homeassistant.core import Context, HomeAssistant
-from homeassistant.helpers.intent import IntentResponseErrorCode
+from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
 
@@ -24,14 +22,14 @@ from tests.integration.pictures.eyes import open_eyes
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.speech import add_entities
 from tests.integration.tools.own_tools import calls, colour, register, tool
+from tests.integration.voice.conftest import Say
 
 LINK = LinkKind.MQTT
+OPTIONS = {CONF_UNDERSTAND_ALARMS: True}
 ROVER = get_profile("rover", version="2.5.0")
 
 # AI Task has a view.
 pytestmark = [pytest.mark.own_home, pytest.mark.usefixtures("wall_clock")]
-
-type Say = Callable[..., Awaitable[str]]
 
 SENTENCES = {
     "en": {
@@ -86,28 +84,8 @@ LEVELS = {
 
 
 @pytest.fixture
-def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
-    return mqtt_data | {CONF_UNDERSTAND_ALARMS: True}
-
-
-@pytest.fixture
 async def core(hass: HomeAssistant, core: None) -> None:
     assert await async_setup_component(hass, "ai_task", {})
-
-
-@pytest.fixture
-def say(hass: HomeAssistant, boot: Boot) -> Say:
-    """Return what says something to the first device, or to none, and returns the answer."""
-
-    async def say(text: str, language: str = "en", at: str | None = "", user: str | None = None) -> str:
-        at = boot.device_id if at == "" else at
-        context = Context(user_id=user)
-        result = await async_converse(hass, text, None, context, language, HOME_ASSISTANT_AGENT, device_id=at)
-        said = str(result.response.speech["plain"]["speech"])
-        no_match = result.response.error_code is IntentResponseErrorCode.NO_INTENT_MATCH
-        return f"? {said}" if no_match else said
-
-    return say
 
 
 async def learn(boot: Boot, **options: Any) -> SimulatedDevice:
@@ -158,10 +136,10 @@ async def test_only_the_device_that_is_spoken_to_acts_and_what_it_can(boot: Boot
     device = await learn(boot)
     other = await boot(get_profile("ethernet", version="2.5.0"), mac=OTHER_MAC)
     await asyncio.sleep(5)
-    assert await say("dance", at=boot.device_ids[1]) == "? Bedroom box cannot do that."
+    assert await say("dance", at=1) == "? Bedroom box cannot do that."
     for sentence in ("take a photo", "brighter screen", "how full is your battery"):
-        assert await say(sentence, at=boot.device_ids[1]) == "? Bedroom box cannot do that.", sentence
-    assert await say("louder", at=boot.device_ids[1]) == "Volume: 80 %."
+        assert await say(sentence, at=1) == "? Bedroom box cannot do that.", sentence
+    assert await say("louder", at=1) == "Volume: 80 %."
     assert (device.values["volume"], other.values["volume"]) == (70, 80)
     assert await say("dance", at=None) == "? Say that to the XiaoZhi device that is to do it."
     assert chassis(device) == []

@@ -46,6 +46,7 @@ from tests.integration.tools.own_tools import calls
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
+OPTIONS = {CONF_UNDERSTAND_ALARMS: True}
 
 # The router takes no more views once it serves.
 pytestmark = [pytest.mark.own_home, pytest.mark.usefixtures("wall_clock")]
@@ -185,11 +186,6 @@ class _Thermostat(ClimateEntity):
         self._attr_hvac_modes = [HVACMode.HEAT]
         self._attr_current_temperature = 21
         self._attr_temperature_unit = UnitOfTemperature.CELSIUS
-
-
-@pytest.fixture
-def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
-    return mqtt_data | {CONF_UNDERSTAND_ALARMS: True}
 
 
 @pytest.fixture(autouse=True)

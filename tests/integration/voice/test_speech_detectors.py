@@ -1,7 +1,10 @@
-"""No part of Home Assistant's process is at stake when the speech detector does not fit the computer."""
+"""Speech detectors: whether they fit the computer, which is tried elsewhere, and how they are given sound."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import batched
 from pathlib import Path
+from typing import override
 
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import issue_registry as ir
@@ -9,8 +12,18 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.protocol.audio.speech_detector import DetectorSettings
-from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors
+from custom_components.xiaozhi.protocol.audio.silero import load_model
+from custom_components.xiaozhi.protocol.audio.speech_detector import (
+    DetectorSettings,
+    SpeechBegan,
+    SpeechDetector,
+    SpeechEvent,
+    load_detector,
+)
+from custom_components.xiaozhi.protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
+from custom_components.xiaozhi.voice.end_of_turn import SHORTEST_WORD
+from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors, TurnDetector
+from simulator.audio.espeak import synthesize
 from tests.integration.http_device import MakeEntry
 from tests.silero_wheels import HANGS, ILLEGAL_INSTRUCTION, WORKS, installed
 
@@ -66,3 +79,40 @@ async def test_a_detector_is_tried_once_in_the_life_of_a_process(start: Start, t
         assert await start()
         assert await start()
         assert wheel.loaded_by() == ["another", "this"]
+
+
+_PACKET = len(silence(60))
+
+
+class _CountingDetector(SpeechDetector):
+    """Counts how often it is given sound."""
+
+    def __init__(self, settings: DetectorSettings) -> None:
+        super().__init__(settings, load_model())
+        self.calls = 0
+
+    @override
+    def hear(self, pcm: bytes) -> list[SpeechEvent]:
+        self.calls += 1
+        return super().hear(pcm)
+
+
+@pytest.mark.parametrize("begin", [SHORTEST_WORD, 0.2, 0.35])
+@pytest.mark.parametrize("milliseconds", range(700, 760, 10))
+async def test_no_event_comes_later_because_sound_has_waited(
+    hass: HomeAssistant, begin: float, milliseconds: int
+) -> None:
+    words, _ = synthesize("No. Turn it on.", sample_rate=UPLINK_SAMPLE_RATE)
+    sound = silence(milliseconds) + words + silence(1200)
+    packets = [bytes(packet) for packet in batched(sound, _PACKET, strict=False)]
+    settings = DetectorSettings(begin=begin, pause=0.2)
+    packet_by_packet, counting = load_detector(settings), _CountingDetector(settings)
+    detector = TurnDetector(hass, counting, asyncio.Semaphore())
+    before = 0
+    for number, packet in enumerate(packets):
+        events = packet_by_packet.hear(packet)
+        assert await detector.hear(packet) == events, f"packet {number}"
+        if any(isinstance(event, SpeechBegan) for event in events):
+            before = before or number + 1
+    assert before
+    assert counting.calls <= len(packets) - before // 2
