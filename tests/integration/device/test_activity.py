@@ -169,7 +169,7 @@ async def test_a_ring_makes_a_few_lines_however_long_it_lasts(
     await set_alarm(hass, 10)
     await has_rung(device, 2)
     at_first = list(entities)
-    await has_rung(device, 40, 300)
+    await has_rung(device, 12, 300)
     assert entities == at_first
     assert "assist_satellite.kitchen_box responding" in at_first
     assert not [line for line in at_first if line.startswith("notify.")]

@@ -133,23 +133,6 @@ async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_of_hours_of_honest_notifications_none_is_missing_on_the_bus(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    """A door sensor that reports every half minute, and a talkative device."""
-    device = await boot()
-    events = async_capture_events(hass, EVENT_NOTIFICATION)
-    for _ in range(150):
-        device.notify("notifications/door", open=True)
-        await asyncio.sleep(30)
-    for _ in range(30):
-        for state in ("connecting", "listening", "thinking", "speaking", "idle"):
-            device.notify("notifications/state_changed", state=state)
-        await asyncio.sleep(120)
-    assert len(events) == 300
-
-
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_the_last_state_of_a_burst_arrives(hass: HomeAssistant, boot: Boot, known: Device) -> None:
     """Soon on the bus and in the sensor, and within minutes in the event, which is stored."""
     device = await boot()
