@@ -20,7 +20,8 @@ _OURS: Final = {
         *("first", "check_in_link", "check_in_url", "portal_url", "docs_url", "problem", "say_url", "speech")
     },
     "forms/device_form.py": {"notes", None},
-    "config_flow.py": {"problem", "releases_example", "found", "subscribe_topic"},
+    "config_flow.py": {"problem", "found", "subscribe_topic"},
+    "guests/firmware/gateway_form.py": {"releases_example"},
     # Descriptions in Markdown, of names that were made plain.
     "guests/alarms/ring.py": {None},
     "gateway.py": {"deleted"},
@@ -46,16 +47,21 @@ def _placeholders(tree: ast.Module) -> Iterator[tuple[str | None, ast.expr]]:
                     yield from ((keyword.arg, keyword.value) for keyword in keywords)
             case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
                 match target:
-                    case ast.Name(id="placeholders"):
-                        yield from _members(value)
-                    case ast.Subscript(value=ast.Name(id="placeholders"), slice=ast.Constant(value=str(key))):
+                    case ast.Subscript(value=of, slice=ast.Constant(value=str(key))) if _is_of_a_form(of):
                         yield key, value
+                    case _ if _is_of_a_form(target):
+                        yield from _members(value)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.endswith(
                 "placeholders"
             ):
                 for inner in ast.walk(node):
                     if isinstance(inner, ast.Return) and inner.value is not None:
                         yield from _members(inner.value)
+
+
+def _is_of_a_form(target: ast.expr) -> bool:
+    """Whether these are placeholders, also those of a form to which guests add."""
+    return ast.unparse(target) in {"placeholders", "form.placeholders"}
 
 
 def _members(value: ast.expr) -> Iterator[tuple[str | None, ast.expr]]:
@@ -120,7 +126,8 @@ def _shown_in() -> list[str]:
         module: {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         for module, tree in _modules().items()
     }
-    return [module for module, called in calls.items() if not makers.isdisjoint(called)]
+    shown = [module for module, called in calls.items() if not makers.isdisjoint(called)]
+    return shown + [module for module in _modules() if module.endswith("_form.py") and module not in shown]
 
 
 def test_what_is_shown_is_made_plain() -> None:
