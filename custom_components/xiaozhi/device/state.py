@@ -172,15 +172,11 @@ class DeviceState:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored form as JSON values, without the owner's fields."""
+        """Return the stored form, which can be written as JSON, without the owner's fields."""
         return {
             **{name: getattr(self, name) for name in _RECORD if name not in {"told", "session"}},
             "told": self.preferred_link,
             "session": self.session_id,
-            "wake_words": list(self.wake_words),
-            "installed_wake_words": list(self.installed_wake_words),
-            "followed": list(self.followed),
-            "pauses": list(self.pauses),
             **self.tools.as_dict(),
             "status": asdict(self.status),
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
