@@ -62,23 +62,17 @@ class UplinkTimeline:
     All times are seconds of one monotonic clock.
     """
 
-    def __init__(self, frame_duration_ms: int) -> None:
-        """Begin without a clock; `start` or the first packet sets it."""
+    def __init__(self, frame_duration_ms: int, now: float) -> None:
+        """Let time pass from `now` on even if no packet ever arrives."""
         self._frame = frame_duration_ms / 1000
-        # When the stream began, at the latest; None before.
-        self._origin: float | None = None
-        self._checked = 0.0
+        # When the stream began, at the latest.
+        self._origin = self._checked = now
         # Known length of the stream when we last looked.
         self._passed = 0.0
         # Frames given out, packets and silence; and frames that the device is known to have recorded. Their
         # difference is the silence by the clock that later packets may prove to have been needless.
         self._produced = 0
         self._recorded = 0
-
-    def start(self, now: float) -> None:
-        """Let time pass from `now` on even if no packet ever arrives."""
-        if self._origin is None:
-            self._origin = self._checked = now
 
     def frames_before(self, now: float, missing: int = 0) -> int:
         """Return how many silent frames go before the packet that has just been read.
@@ -87,7 +81,7 @@ class UplinkTimeline:
         only as far as the clock has room for it.
         """
         self._pass_time(now)
-        if self._origin is None or not self._produced:
+        if not self._produced:
             self._origin = now - self._frame
             self._passed = self._frame
         room = round((now - self._origin) / self._frame) - self._recorded - 1
@@ -101,8 +95,6 @@ class UplinkTimeline:
 
     def due(self, now: float) -> int:
         """Return how many silent frames are due as there is no packet; ask about once per frame."""
-        if self._origin is None:
-            return 0
         self._pass_time(now)
         fill = self._behind()
         self._produced += fill

@@ -30,8 +30,7 @@ class TurnAudio:
         self.loudness = Loudness(deque() if wake_word is None else wake_word, frame_duration)
         """Loudness of its beginning, for comparison with other devices."""
         self._frame_duration = frame_duration
-        self._timeline = UplinkTimeline(frame_duration)
-        self._timeline.start(loop_time())
+        self._timeline = UplinkTimeline(frame_duration, loop_time())
         self._last = b""
         # Packets may be of another length than announced.
         self._rest = bytearray()
