@@ -163,7 +163,6 @@ async def running(url: str, *, tls: ssl.SSLContext = TLS) -> AsyncGenerator[Site
         house,
         version="1.2.3",
         tls=tls,
-        jitter=0.0,
     )
     client.start()
     try:

@@ -94,7 +94,7 @@ async def test_it_comes_back_after_every_close_code(code: int, caplog: pytest.Lo
         ending = site.client.last_ending
         assert ending is not None
         assert (ending.kind, ending.code, ending.reason) == (EndingKind.CLOSED, code, "token …")
-        assert server.opened[1] - server.opened[0] < (301 if code == 1008 else 3)
+        assert server.opened[1] - server.opened[0] < (361 if code == 1008 else 3)
         assert (await ask(server.connections[1], "ping"))["result"] == {}
     mine = [record for record in caplog.records if "access_point" in record.name]
     assert [record.getMessage() for record in mine if record.levelno >= logging.INFO] == [

@@ -16,10 +16,6 @@ LOST = Ending(kind=EndingKind.LOST)
 ELSEWHERE = Problem.USED_ELSEWHERE
 
 
-def rules(*, self_hosted: bool = False) -> Reconnecting:
-    return Reconnecting(self_hosted=self_hosted, jitter=0.0)
-
-
 def closed(code: int, **more: Any) -> Ending:
     return Ending(kind=EndingKind.CLOSED, code=code, **more)
 
@@ -78,9 +74,10 @@ FAILED = closed(4004, lasted=12.0, since_list=10.5)
 def test_each_ending_has_its_pause_and_some_a_problem(
     self_hosted: bool, walk: list[tuple[Ending, float, Problem | None]]
 ) -> None:
-    reconnecting = rules(self_hosted=self_hosted)
+    reconnecting = Reconnecting(self_hosted=self_hosted)
     for ending, pause, problem in walk:
-        assert (reconnecting.ended(ending), reconnecting.problem) == (pause, problem)
+        assert pause <= reconnecting.ended(ending) <= 1.2 * pause
+        assert reconnecting.problem == problem
     assert reconnecting.attempts == sum(ending.kind is not EndingKind.WANTED for ending, _, _ in walk)
     reconnecting.healthy()
     assert (reconnecting.problem, reconnecting.attempts) == (None, 0)
@@ -96,17 +93,20 @@ def test_each_ending_has_its_pause_and_some_a_problem(
     ],
 )
 def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever(replaced: Ending) -> None:
-    reconnecting = rules(self_hosted=True)
-    assert (reconnecting.ended(replaced), reconnecting.problem) == (1, None)
+    reconnecting = Reconnecting(self_hosted=True)
+    assert reconnecting.ended(replaced) < 2
+    assert reconnecting.problem is None
     reconnecting.healthy()
     assert reconnecting.proof == 60
-    assert (reconnecting.ended(replaced), reconnecting.problem) == (300, ELSEWHERE)
+    assert reconnecting.ended(replaced) >= 300
+    assert reconnecting.problem is ELSEWHERE
     # To be connected for a minute shows nothing: the other client comes back in its own time.
     assert reconnecting.proof == 900
-    assert reconnecting.ended(replaced) == 300
+    assert reconnecting.ended(replaced) >= 300
     reconnecting.healthy()
     assert reconnecting.problem is None
-    assert (reconnecting.ended(replaced), reconnecting.problem) == (1, None)
+    assert reconnecting.ended(replaced) < 2
+    assert reconnecting.problem is None
 
 
 @given(

@@ -19,7 +19,7 @@ from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, dial, ending_of, self_test
 from .dispatcher import AccessPointOwner, Dispatcher
-from .reconnecting import JITTER, Ending, EndingKind, Reconnecting
+from .reconnecting import Ending, EndingKind, Reconnecting
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,7 +40,6 @@ class AccessPointClient:
         *,
         version: str,
         tls: ssl.SSLContext,
-        jitter: float = JITTER,
     ) -> None:
         """Prepare; `start` begins to connect.
 
@@ -55,7 +54,7 @@ class AccessPointClient:
         self._tls = tls
         self._owner = owner
         self._go_on = LogAndGoOn(_LOGGER, f"Unexpected error on the connection to {address}")
-        self.reconnecting = Reconnecting(self_hosted=address.self_hosted, jitter=jitter)
+        self.reconnecting = Reconnecting(self_hosted=address.self_hosted)
         """State of the connection's rules, with the problem that the owner is to solve."""
         self._connection: ClientConnection | None = None
         self._connected_since = 0.0

@@ -11,7 +11,8 @@ from typing import Final
 
 from ..timeouts import AccessPointTimeouts
 
-JITTER: Final = 0.2
+# By how much of itself a pause may be longer.
+_JITTER: Final = 0.2
 # Close codes: RFC 6455, and the cloud's own, which stands for any of its faults.
 _NORMAL: Final = 1000
 _POLICY_VIOLATION: Final = 1008
@@ -66,12 +67,10 @@ class Ending:
 class Reconnecting:
     """Counts endings, and decides on the next attempt."""
 
-    def __init__(self, *, self_hosted: bool, jitter: float = JITTER) -> None:
-        """`jitter` is by how much of itself a pause may be longer."""
+    def __init__(self, *, self_hosted: bool) -> None:
         self.problem: Problem | None = None
         self.attempts = 0
         """Endings since the connection was last healthy."""
-        self._jitter = jitter
         self._self_hosted = self_hosted
         self._pause = AccessPointTimeouts.first_retry
         self._replaced = 0
@@ -107,7 +106,7 @@ class Reconnecting:
             pause = AccessPointTimeouts.last_retry
         elif ending.kind is EndingKind.SILENT and self._self_hosted:
             pause = max(pause, AccessPointTimeouts.half_open)
-        return pause * (1 + self._jitter * random())  # noqa: S311 - no secret
+        return pause * (1 + _JITTER * random())  # noqa: S311 - no secret
 
     def _problem_of(self, ending: Ending) -> Problem | None:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:
