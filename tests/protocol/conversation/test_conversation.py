@@ -7,7 +7,7 @@ from typing import override
 import numpy as np
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder, OpusEncoder
+from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState, Interruption
@@ -25,6 +25,7 @@ from custom_components.xiaozhi.protocol.messages import (
 )
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
 from custom_components.xiaozhi.util.event_loop import loop_time
+from simulator.audio.opus import OpusEncoder, encode_sound
 from tests.protocol.conversation.test_readiness_proof import SlowTask
 
 UPLINK = AudioFormat(16000, 60)
@@ -143,13 +144,13 @@ async def answer_in_realtime() -> tuple[LoggingLink, Conversation, OpusEncoder]:
     link, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME)
     await conversation.begin_answer()
     await conversation.play(tone(0.3), nothing)
-    return link, conversation, OpusEncoder(UPLINK)
+    return link, conversation, OpusEncoder()
 
 
 async def hear(conversation: Conversation, encoder: OpusEncoder, loudness: int, frames: int) -> None:
     """Let the microphone hear something for as many frames of 60 ms."""
-    for packet in encoder.encode(np.full(960 * frames, loudness, "<i2").tobytes()):
-        conversation.audio_received(packet, 0)
+    for _ in range(frames):
+        conversation.audio_received(encoder.encode(np.full(960, loudness, "<i2").tobytes()), 0)
         await asyncio.sleep(0.06)
 
 
@@ -174,7 +175,7 @@ async def test_in_realtime_the_next_turn_begins_after_the_answer() -> None:
 
 async def test_the_sound_between_turns_is_bounded_and_gone_with_the_next_answer() -> None:
     _, conversation, encoder = await answer_in_realtime()
-    (packet,) = encoder.encode(bytes(1920))
+    packet = encoder.encode(bytes(1920))
     for _ in range(1000):
         conversation.audio_received(packet, 0)
     conversation.spoken_over(0)
@@ -228,7 +229,7 @@ async def test_a_wake_word_is_decoded_only_to_compare_devices(monkeypatch: pytes
 
     monkeypatch.setattr(OpusDecoder, "decode", count)
     _, conversation, _ = make()
-    packets = OpusEncoder(UPLINK).encode(np.full(960 * 40, 8000, "<i2").tobytes())
+    packets = encode_sound(np.full(960 * 40, 8000, "<i2").tobytes())
     for packet in packets:
         conversation.audio_received(packet, 0)
     conversation.message_received(ListenDetect("hi xiaozhi"))
@@ -247,7 +248,7 @@ async def test_a_late_sound_of_the_wake_word_is_not_part_of_the_command() -> Non
     link = LoggingLink()
     link.kind = LinkKind.MQTT
     _, conversation, _ = make(link=link)
-    packet = OpusEncoder(UPLINK).encode(bytes(1920))[0]
+    packet = OpusEncoder().encode(bytes(1920))
     conversation.message_received(ListenDetect("hi xiaozhi"))
     conversation.message_received(ListenStart(ListenMode.AUTO))
     for _ in range(10):

@@ -21,8 +21,9 @@ _RESAMPLER_LAG: Final = 16
 # for 60 ms of speech). Without that, half as many bits again give the same sound, and they cost nothing in a
 # house.
 _COMPLEXITY: Final = 5
+_FRAME_BYTES: Final = 2 * DOWNLINK.frame_samples
 # Larger pieces would keep the event loop busy for more than a millisecond.
-_FRAMES_PER_PIECE: Final = 4
+_PIECE_BYTES: Final = 4 * _FRAME_BYTES
 
 
 class OpusDecoder:
@@ -68,22 +69,20 @@ class OpusDecoder:
 
 
 class OpusEncoder:
-    """Encodes PCM to the packets of one downlink, all of the same length."""
+    """Encodes PCM to packets of the format `DOWNLINK`."""
 
-    def __init__(self, audio: AudioFormat = DOWNLINK, context: AudioCodecContext | None = None) -> None:
-        """Encode to this format, with this context of `libopus` or one of its own."""
+    def __init__(self, context: AudioCodecContext | None = None) -> None:
+        """Use this context of `libopus`, or one of its own."""
         context = context or av.CodecContext.create("libopus", "w")
-        context.sample_rate = audio.sample_rate
+        context.sample_rate = DOWNLINK.sample_rate
         context.layout = "mono"
         context.format = "s16"
         context.bit_rate = 48000
         context.compression_level = _COMPLEXITY
         # "voip" would model speech at any complexity.
-        context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
+        context.options = {"application": "audio", "frame_duration": str(DOWNLINK.frame_duration)}
         context.open()
         self._context = context
-        self._sample_rate = audio.sample_rate
-        self._frame_bytes = 2 * audio.frame_samples
         self._pcm = bytearray()
         self._unflushed = False
 
@@ -95,9 +94,9 @@ class OpusEncoder:
         self._pcm += pcm
         self._unflushed = self._unflushed or bool(pcm)
         packets: list[bytes] = []
-        while len(self._pcm) >= self._frame_bytes:
-            frame = audio_frame(self._pcm[: self._frame_bytes], self._sample_rate)
-            del self._pcm[: self._frame_bytes]
+        while len(self._pcm) >= _FRAME_BYTES:
+            frame = audio_frame(self._pcm[:_FRAME_BYTES], DOWNLINK.sample_rate)
+            del self._pcm[:_FRAME_BYTES]
             packets.extend(bytes(packet) for packet in self._context.encode(frame))
         return packets
 
@@ -109,17 +108,16 @@ class OpusEncoder:
         if not self._unflushed:
             return []
         filled = len(self._pcm) + 2 * self._context.initial_padding
-        packets = self.encode(bytes(-filled % self._frame_bytes + 2 * self._context.initial_padding))
+        packets = self.encode(bytes(-filled % _FRAME_BYTES + 2 * self._context.initial_padding))
         self._pcm.clear()
         self._unflushed = False
         return packets
 
     async def encode_all(self, speech: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes]]:
         """Encode PCM while it arrives, and flush; no faster than the result is asked for."""
-        piece = _FRAMES_PER_PIECE * self._frame_bytes
         async for pcm in speech:
-            for start in range(0, len(pcm), piece):
-                yield self.encode(pcm[start : start + piece])
+            for start in range(0, len(pcm), _PIECE_BYTES):
+                yield self.encode(pcm[start : start + _PIECE_BYTES])
         yield self.flush()
 
 
