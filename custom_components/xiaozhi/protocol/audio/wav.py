@@ -38,13 +38,11 @@ class WavHeader:
 
 
 def read_wav_header(peek: Callable[[int], bytes]) -> WavHeader | None:
-    """Read the head of a WAV, or return None if this is not one or holds anything but 16-bit samples.
+    """Read the head of a WAV, which begins as one, or return None if it holds anything but 16-bit samples.
 
     `peek(n)` returns the first n bytes of the stream, fewer only if it ends before. No more is asked for than
     the head itself.
     """
-    if not WAV_HEAD.match(peek(WAV_HEAD_SIZE)):
-        return None
     sample_rate = channels = 0
     offset = WAV_HEAD_SIZE
     while offset <= _MAX_HEADER and len(head := peek(offset + CHUNK.size)) == offset + CHUNK.size:

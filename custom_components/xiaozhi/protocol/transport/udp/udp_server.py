@@ -42,7 +42,6 @@ class UdpChannel:
         self._audio = audio
         self._receiver = receiver
         self._waiting: deque[tuple[bytes, Sender]] = deque()
-        self._open = True
 
     @property
     def remote(self) -> str | None:
@@ -62,8 +61,7 @@ class UdpChannel:
 
     def send(self, packet: bytes) -> int:
         """Send one Opus packet; return the bytes sent, 0 if it was dropped."""
-        source = self._audio.source
-        if self._open and source is not None:
+        if (source := self._audio.source) is not None:
             datagram = self._audio.seal(packet)
             if datagram is not None and self._listener.send(datagram, source):
                 return len(datagram)
@@ -76,11 +74,9 @@ class UdpChannel:
             pass
 
     def close(self) -> None:
-        """Close the channel. Does nothing when it is closed already."""
-        if self._open:
-            self._open = False
-            self._waiting.clear()
-            self._listener.forget(self._connection_id)
+        """Receive nothing more, and hand nothing on."""
+        self._waiting.clear()
+        self._listener.forget(self._connection_id)
 
     def datagram_received(self, datagram: bytes, source: Sender) -> None:
         """Keep a datagram with our connection id for `deliver`."""
