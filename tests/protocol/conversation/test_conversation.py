@@ -139,6 +139,17 @@ async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
     ]
 
 
+async def test_an_answer_does_not_wait_for_the_sound_of_one_that_was_stopped() -> None:
+    """The device throws away its queue when it is told to speak."""
+    link, conversation, _, _ = await in_turn()
+    for _ in range(2):
+        await conversation.begin_answer()
+        began = loop_time()
+        await conversation.play(tone(0.3), nothing)
+        assert link.packets[-1][0] - began < 0.25
+        await conversation.stop_speaking()
+
+
 async def answer_in_realtime() -> tuple[LoggingLink, Conversation, OpusEncoder]:
     """Return a conversation in which the device speaks, and listens meanwhile."""
     link, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME)

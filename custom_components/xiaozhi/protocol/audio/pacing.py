@@ -14,7 +14,7 @@ _LEAD: Final = 0.36
 
 
 class DownlinkPacer:
-    """Schedules packets on a monotonic clock so that the device never holds more than the lead.
+    """Schedules the packets of an answer, so that the device never holds more than the lead.
 
     A packet sent late does not delay those after it. If the source is slower than real time the device runs
     dry and the schedule moves with it; later packets may only fill up the lead again.
@@ -31,19 +31,10 @@ class DownlinkPacer:
         """Begin an answer whose first packet may be sent at `at`, after the sound that still plays."""
         self._not_before = at
 
-    def reset(self) -> None:
-        """Forget what was sent: the device has thrown away its queue."""
-        self.start(0.0)
-        self.playback_end = 0.0
-
     def next_send_time(self) -> float:
         """Return when the next packet may be sent; a time that has passed means at once."""
         return max(self._not_before, self.playback_end + _FRAME - _LEAD)
 
-    def sent(self, now: float) -> None:
-        """Note that a packet was sent."""
-        self.add_sound(now, _FRAME)
-
-    def add_sound(self, now: float, seconds: float) -> None:
-        """Note that the device has queued a sound of its own at `now`, before later packets."""
+    def add_sound(self, now: float, seconds: float = _FRAME) -> None:
+        """Note that the device has queued a packet at `now`, or a sound of its own, before later packets."""
         self.playback_end = max(self.playback_end, now) + seconds

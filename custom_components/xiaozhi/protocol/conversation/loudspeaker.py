@@ -59,7 +59,8 @@ class Loudspeaker:
         """
         self.close()
         self._speaking = self.text_complete = False
-        self._pacer.reset()
+        # The device throws away its queue.
+        self._pacer = DownlinkPacer()
         self._start_sent = not self._main_task.running
         work = (await self._send_start()).wait_taken() if self._start_sent else self._start_when_free()
         self._starting = asyncio.create_task(work, name="start of an answer")
@@ -102,7 +103,7 @@ class Loudspeaker:
                     late = round(1000 * (loop_time() - self._pacer.next_send_time()))
                     trace.packet("down", packet, late=max(0, late), held=self._link.held)
                 await self._link.send_audio(packet)
-                self._pacer.sent(loop_time())
+                self._pacer.add_sound(loop_time())
                 seconds += _FRAME
 
     async def _start_when_free(self) -> float:

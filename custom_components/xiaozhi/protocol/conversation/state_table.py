@@ -8,7 +8,6 @@ interrupt at any time; the holder of the conversation takes turns and answers th
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from math import inf
 from typing import Final
 
 from ..messages import Abort, DeviceMessage, ListenDetect, ListenMode, ListenStart, ListenStop
@@ -307,7 +306,7 @@ class ConversationTable:
         self.awaiting = self._was_busy = False
         self._listen_due = None
 
-    def time_passed(self, now: float, *, main_task_busy: bool, pinged_at: float = -inf) -> Actions:
+    def time_passed(self, now: float, *, main_task_busy: bool, pinged_at: float) -> Actions:
         """Act on time-outs. A device that runs a tool may not have come to listening yet."""
         actions: Actions = ()
         if self._typed_due is not None and now >= self._typed_due:
