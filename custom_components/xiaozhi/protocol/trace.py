@@ -34,7 +34,6 @@ _LOGGER = logging.getLogger(__name__)
 FORMAT: Final = "xiaozhi-conversation"
 VERSION: Final = 1
 
-MAX_SECONDS: Final = 120
 _MAX_PACKETS: Final = 5000
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _KEPT: Final = frozenset({"type", "state", "mode", "emotion", "command", "transport", "version", "reason"})
@@ -44,7 +43,7 @@ _PLAIN: Final = re.compile(r"(?:self\.)?[a-zA-Z_]{1,40}(?:[./][a-zA-Z_]{1,40}){0
 
 
 class Trace:
-    """Records one conversation, within bounds: 120 s, 5,000 packets, 4 MiB. Its methods raise nothing."""
+    """Records one conversation, at most 5,000 packets and 4 MiB of it. Its methods raise nothing."""
 
     def __init__(self, head: JsonObject, *, with_sound: bool) -> None:
         """`head` describes the circumstances: versions, board, link and settings."""
@@ -66,8 +65,7 @@ class Trace:
         """Record an event with JSON values."""
         if self.over.is_set():
             return
-        seconds = self.milliseconds / 1000
-        if seconds > MAX_SECONDS or self._bytes > _MAX_BYTES or self._packets > _MAX_PACKETS:
+        if self._bytes > _MAX_BYTES or self._packets > _MAX_PACKETS:
             self.finish("full")
             return
         with self._go_on:

@@ -1,16 +1,18 @@
 """Records the next conversation of a device at its owner's request."""
 
 import asyncio
-from typing import Any, override
+from typing import Any, Final, override
 
 from homeassistant.core import callback
 
 from ...device.device import Device
 from ...device.guest import DevicePart
 from ...protocol.messages import JsonObject
-from ...protocol.trace import MAX_SECONDS, Trace
+from ...protocol.trace import Trace
 from ...protocol.transport.link import Channel, LinkClosedError
 from ...util.event_loop import within
+
+_MAX_SECONDS: Final = 120
 
 
 class ConversationRecorder(DevicePart):
@@ -54,7 +56,7 @@ class ConversationRecorder(DevicePart):
         try:
             async with asyncio.timeout(patience):
                 trace = await begun
-            if not await within(MAX_SECONDS, trace.over.wait()):
+            if not await within(_MAX_SECONDS, trace.over.wait()):
                 trace.finish("full")
         finally:
             self._begun = None
