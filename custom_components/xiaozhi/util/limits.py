@@ -6,6 +6,7 @@ Callers pass the time in monotonic seconds.
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 
@@ -26,12 +27,11 @@ class TokenBucket:
         self._rate = rate
         self._burst = burst
         self._tokens = burst
-        self._updated: float | None = None
+        self._updated = -inf
 
     def take(self, now: float, cost: float = 1) -> bool:
         """Count an event at `now`; False if it exceeds the limit."""
-        if self._updated is not None:
-            self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
+        self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
         self._updated = now
         if self._tokens < cost - _ROUNDING:
             return False
@@ -40,8 +40,7 @@ class TokenBucket:
 
     def delay(self, now: float) -> float:
         """Return the seconds from `now` until an event is allowed."""
-        updated = now if self._updated is None else self._updated
-        missing = 1 - self._tokens - (now - updated) * self._rate
+        missing = 1 - self._tokens - (now - self._updated) * self._rate
         return missing / self._rate if missing > _ROUNDING else 0.0
 
 

@@ -84,7 +84,7 @@ class OpusEncoder:
         context.open()
         self._context = context
         self._pcm = bytearray()
-        self._unflushed = False
+        self._begun = False
 
     def encode(self, pcm: bytes) -> list[bytes]:
         """Encode signed 16 bit little endian mono PCM of the format's rate, in pieces of any size.
@@ -92,7 +92,7 @@ class OpusEncoder:
         Returns the packets that are complete; the rest waits for more or for `flush`.
         """
         self._pcm += pcm
-        self._unflushed = self._unflushed or bool(pcm)
+        self._begun = self._begun or bool(pcm)
         packets: list[bytes] = []
         while len(self._pcm) >= _FRAME_BYTES:
             frame = audio_frame(self._pcm[:_FRAME_BYTES], DOWNLINK.sample_rate)
@@ -101,17 +101,14 @@ class OpusEncoder:
         return packets
 
     def flush(self) -> list[bytes]:
-        """Encode what is left, filled up with silence to whole packets; the encoder can then go on.
+        """Encode what is left, filled up with silence to whole packets, as the end of the sound.
 
         Opus looks 2.5 to 6.5 ms ahead, so if the last packet is fuller than that the end comes in one more.
         """
-        if not self._unflushed:
+        if not self._begun:
             return []
         filled = len(self._pcm) + 2 * self._context.initial_padding
-        packets = self.encode(bytes(-filled % _FRAME_BYTES + 2 * self._context.initial_padding))
-        self._pcm.clear()
-        self._unflushed = False
-        return packets
+        return self.encode(bytes(-filled % _FRAME_BYTES + 2 * self._context.initial_padding))
 
     async def encode_all(self, speech: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes]]:
         """Encode PCM while it arrives, and flush; no faster than the result is asked for."""
