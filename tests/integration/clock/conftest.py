@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import intent
 import pytest
@@ -12,6 +13,7 @@ from tests.integration.announcements.conftest import chosen, player
 __all__ = ["Handle", "chosen", "handle", "player"]
 
 type Handle = Callable[..., Awaitable[str]]
+type Say = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
@@ -28,3 +30,16 @@ def handle(hass: HomeAssistant, device_id: str) -> Handle:
         return str(response.speech.get("plain", {}).get("speech", ""))
 
     return handle
+
+
+@pytest.fixture
+def say(hass: HomeAssistant, device_id: str) -> Say:
+    """Return what types something in the place of the device, and returns Home Assistant's own answer."""
+
+    async def say(text: str, language: str = "en") -> str:
+        result = await async_converse(
+            hass, text, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_id
+        )
+        return str(result.response.speech["plain"]["speech"])
+
+    return say

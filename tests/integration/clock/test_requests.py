@@ -6,8 +6,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
-from homeassistant.core import Context, HomeAssistant
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.util import dt as dt_util
 import pytest
@@ -18,6 +17,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import TWO_DEVICES, Speech, act
 from tests.integration.clock.alarms import SNOOZE, events, set_alarm
+from tests.integration.clock.conftest import Say
 from tests.integration.names import OTHER_MAC, Boot
 
 LINK = LinkKind.MQTT
@@ -77,25 +77,21 @@ async def test_a_missing_time_is_asked_for_and_its_answer_sets_the_alarm(
     assert alarms(known) == ["07:30", "18:00"]
 
 
-async def test_a_question_that_is_typed_is_not_waited_for(
-    hass: HomeAssistant, boot: Boot, known: Device, talk: Talk
-) -> None:
-    await talk("what alarms do I have")
-    typed = await async_converse(
-        hass, "wake me tomorrow", None, Context(), "en", HOME_ASSISTANT_AGENT, device_id=boot.device_id
-    )
-    answer: str = typed.response.speech["plain"]["speech"]
-    assert answer == "At what time? Say, for example: wake me tomorrow at seven."
+async def test_a_question_that_is_typed_is_not_waited_for(talk: Talk, say: Say, known: Device) -> None:
+    asked = "At what time? Say, for example: wake me tomorrow at seven."
+    assert await say("wake me tomorrow") == asked
     assert await talk("wake me tomorrow at eight") == ["Alarm set: tomorrow at 8 AM."]
     assert alarms(known) == ["08:00"]
 
 
-async def test_an_alarm_is_moved_and_keeps_its_day_and_repetition(talk: Talk, known: Device) -> None:
-    assert await talk("change it to eight") == ["There is no such alarm."]
-    await talk("wake me at seven every weekday")
-    assert await talk("change it to eight") == ["Alarm moved: every weekday at 8 AM."]
+async def test_an_alarm_is_moved_and_keeps_its_day_and_repetition(
+    talk: Talk, say: Say, known: Device
+) -> None:
+    assert await say("change it to eight") == "There is no such alarm."
+    await say("wake me at seven every weekday")
+    assert await say("change it to eight") == "Alarm moved: every weekday at 8 AM."
     assert alarms(known) == ["08:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"]
-    assert await talk("change the alarm to tomorrow at nine") == ["Alarm moved: tomorrow at 9 AM."]
+    assert await say("change the alarm to tomorrow at nine") == "Alarm moved: tomorrow at 9 AM."
     assert alarms(known) == ["09:00"]
     assert await talk("change the alarm to tomorrow", "ten o'clock") == [
         "At what time?",
@@ -104,9 +100,9 @@ async def test_an_alarm_is_moved_and_keeps_its_day_and_repetition(talk: Talk, kn
     assert alarms(known) == ["10:00"]
 
 
-async def test_of_several_alarms_it_asks_which_is_moved(talk: Talk, known: Device) -> None:
-    await talk("wake me at seven tomorrow")
-    await talk("wake me at six every day")
+async def test_of_several_alarms_it_asks_which_is_moved(talk: Talk, say: Say, known: Device) -> None:
+    await say("wake me at seven tomorrow")
+    await say("wake me at six every day")
     asked = await talk("change it to eight", "the one at eleven")
     assert asked[0].startswith("Several alarms are set: ")
     assert "tomorrow at 7 AM" in asked[0]
@@ -122,8 +118,8 @@ async def test_of_several_alarms_it_asks_which_is_moved(talk: Talk, known: Devic
     assert alarms(known) == ["09:00 FREQ=DAILY", "10:00"]
 
 
-async def test_a_repeated_alarm_is_deleted_only_after_a_yes(talk: Talk, known: Device) -> None:
-    await talk("wake me at seven every weekend")
+async def test_a_repeated_alarm_is_deleted_only_after_a_yes(talk: Talk, say: Say, known: Device) -> None:
+    await say("wake me at seven every weekend")
     rule = "07:00 FREQ=WEEKLY;BYDAY=SA,SU"
     asked = await talk("delete the alarm", "no")
     assert asked == ["Delete these: every weekend at 7 AM?", "Nothing was changed."]
@@ -135,9 +131,11 @@ async def test_a_repeated_alarm_is_deleted_only_after_a_yes(talk: Talk, known: D
     assert not alarms(known)
 
 
-async def test_several_alarms_are_deleted_after_a_yes_or_as_chosen(talk: Talk, known: Device) -> None:
+async def test_several_alarms_are_deleted_after_a_yes_or_as_chosen(
+    talk: Talk, say: Say, known: Device
+) -> None:
     for line in ("wake me at seven tomorrow", "wake me at eight tomorrow", "wake me at nine tomorrow"):
-        await talk(line)
+        await say(line)
     asked = await talk("delete all alarms", "no")
     assert asked[0] == "Delete these: tomorrow at 7 AM; tomorrow at 8 AM; tomorrow at 9 AM?"
     assert asked[1] == "Nothing was changed."
@@ -145,16 +143,16 @@ async def test_several_alarms_are_deleted_after_a_yes_or_as_chosen(talk: Talk, k
     assert alarms(known) == ["07:00", "09:00"]
     assert (await talk("delete the alarm", "all"))[-1] == "Deleted: tomorrow at 7 AM; tomorrow at 9 AM."
     assert not alarms(known)
-    await talk("wake me at seven tomorrow")
-    await talk("wake me at eight tomorrow")
+    await say("wake me at seven tomorrow")
+    await say("wake me at eight tomorrow")
     assert (await talk("delete all alarms", "yes"))[-1] == "Deleted: tomorrow at 7 AM; tomorrow at 8 AM."
     assert not alarms(known)
 
 
-async def test_the_repetition_that_is_said_chooses_the_alarm(talk: Talk, known: Device) -> None:
+async def test_the_repetition_that_is_said_chooses_the_alarm(talk: Talk, say: Say, known: Device) -> None:
     for line in ("every day", "every weekday", "every weekend", "every monday"):
-        await talk(f"set an alarm for seven {line}")
-    await talk("set an alarm for seven every month")
+        await say(f"set an alarm for seven {line}")
+    await say("set an alarm for seven every month")
     for said, shown in {
         "every weekend": "every weekend at 7 AM",
         "every day": "every day at 7 AM",
@@ -163,40 +161,42 @@ async def test_the_repetition_that_is_said_chooses_the_alarm(talk: Talk, known: 
     }.items():
         assert (await talk(f"delete the alarm {said}", "yes"))[-1] == f"Deleted: {shown}."
     assert alarms(known) == ["07:00 FREQ=MONTHLY"]
-    assert await talk("delete the alarm every weekend") == ["There is no such alarm."]
+    assert await say("delete the alarm every weekend") == "There is no such alarm."
     assert (await talk("delete the alarm every month", "yes"))[-1].startswith("Deleted: ")
     assert not alarms(known)
 
 
-async def test_the_next_time_of_a_repeated_alarm_is_skipped(talk: Talk, known: Device) -> None:
-    await talk("wake me at seven every day")
+async def test_the_next_time_of_a_repeated_alarm_is_skipped(talk: Talk, say: Say, known: Device) -> None:
+    await say("wake me at seven every day")
     skipped = " ".join(await talk("skip the next alarm"))
     assert skipped.startswith("Off: ")
     assert "The rest stays: every day at 7 AM" in skipped
     assert alarms(known) == ["07:00 FREQ=DAILY"]
 
 
-async def test_reminders_are_listed_apart_from_alarms(talk: Talk) -> None:
-    assert await talk("what reminders do I have") == ["No reminder is set."]
-    assert await talk("when is my next reminder") == ["No reminder is set."]
-    assert await talk("when is my next alarm") == ["No alarm is set."]
-    assert await talk("delete the reminder") == ["There is no such reminder."]
-    await talk("wake me at five tomorrow morning")
-    await talk("remind me at six in the evening every day to call mum")
+async def test_reminders_are_listed_apart_from_alarms(talk: Talk, say: Say) -> None:
+    assert await say("what reminders do I have") == "No reminder is set."
+    assert await say("when is my next reminder") == "No reminder is set."
+    assert await say("when is my next alarm") == "No alarm is set."
+    assert await say("delete the reminder") == "There is no such reminder."
+    await say("wake me at five tomorrow morning")
+    await say("remind me at six in the evening every day to call mum")
     assert " ".join(await talk("what reminders do I have")) == (
         "These reminders are set: every day at 6 PM, call mum."
     )
     (following,) = await talk("when is my next reminder")
     assert following.startswith("The next reminder: ")
     assert following.endswith(" at 6 PM, call mum.")
-    assert await talk("what alarms do I have") == ["These alarms are set: tomorrow at 5 AM."]
+    assert await say("what alarms do I have") == "These alarms are set: tomorrow at 5 AM."
 
 
 @TWO_DEVICES
-async def test_an_alarm_is_set_for_another_room(hass: HomeAssistant, boot: Boot, talk: Talk) -> None:
+async def test_an_alarm_is_set_for_another_room(
+    hass: HomeAssistant, boot: Boot, talk: Talk, say: Say
+) -> None:
     bedroom = ar.async_get(hass).async_create("Bedroom")
     dr.async_get(hass).async_update_device(boot.device_ids[1], area_id=bedroom.id)
-    assert await talk("set an alarm in the bedroom for seven tomorrow") == ["Alarm set: tomorrow at 7 AM."]
+    assert await say("set an alarm in the bedroom for seven tomorrow") == "Alarm set: tomorrow at 7 AM."
     assert await talk("wake me in the bedroom tomorrow", "at eight") == [
         "At what time?",
         "Alarm set: tomorrow at 8 AM.",

@@ -1,7 +1,6 @@
 """People set, list and delete alarms in their own words, without a language model."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,31 +23,17 @@ from custom_components.xiaozhi.guests.spoken.sentence_files import CONF_UNDERSTA
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import TWO_DEVICES
 from tests.integration.clock.alarms import happened, set_alarm, soon
+from tests.integration.clock.conftest import Say
 from tests.integration.names import MAC, OTHER_MAC, Boot
 
 LINK = LinkKind.MQTT
 
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
-type Say = Callable[..., Awaitable[str]]
-
 
 @pytest.fixture
 def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
     return mqtt_data | {CONF_UNDERSTAND_ALARMS: True}
-
-
-@pytest.fixture
-def say(hass: HomeAssistant, device_id: str) -> Say:
-    """Return what says something to the device and returns the answer of Home Assistant's own assistant."""
-
-    async def say(text: str, language: str = "en") -> str:
-        result = await async_converse(
-            hass, text, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_id
-        )
-        return str(result.response.speech["plain"]["speech"])
-
-    return say
 
 
 def files(hass: HomeAssistant) -> set[str]:
