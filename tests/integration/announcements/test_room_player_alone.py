@@ -110,7 +110,8 @@ async def test_of_media_without_an_end_the_last_minutes_are_kept() -> None:
     assert 2_300_000 < len(b"".join([part async for part in sound.read()])) < 2_410_000
 
 
-@pytest.mark.parametrize("what", ["paused", "off", "gone", "stopped", "other", "chosen"])
+# `test_meetings` has one that is paused, and one that is gone.
+@pytest.mark.parametrize("what", ["off", "stopped", "other", "chosen"])
 async def test_a_ring_goes_on_at_the_device_unless_a_person_ends_it(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, what: str
 ) -> None:
@@ -120,19 +121,15 @@ async def test_a_ring_goes_on_at_the_device_unless_a_person_ends_it(
     await asyncio.sleep(5)
     before = len(alerts(device))
     match what:
-        case "paused":
-            player.show(MediaPlayerState.PAUSED, player.media_content_id)
         case "off":
             player.show(MediaPlayerState.OFF)
-        case "gone":
-            player.show(MediaPlayerState.IDLE, there=False)
         case "stopped":
             await player.async_media_stop()
         case "other":
             player.show(MediaPlayerState.PLAYING, "spotify:1")
         case _:
             await choose(hass, SELECT, "this_device")
-    if what in {"paused", "off"}:
+    if what == "off":
         assert await asyncio.wait_for(ringing, 5) is RingEnd.STOPPED
         assert len(alerts(device)) == before
     else:
@@ -248,12 +245,11 @@ async def test_of_a_simple_player_the_music_of_now_resumes(
     assert resumed == (["library://blues"] if goes_on else [])
 
 
-@pytest.mark.parametrize("reports", [True, False])
 async def test_a_paused_announcement_and_an_early_failing_voice_are_errors(
-    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, reports: bool
+    device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
 ) -> None:
     # One that is polled, as VLC, reports only what it was told to do.
-    player.reports = reports
+    player.reports = False
     saying = asyncio.create_task(announcer.say(Utterance(text="Dinner.", speech=beep(20))))
     await device.wait_for(lambda: bool(player.began), 10)
     await asyncio.sleep(2)

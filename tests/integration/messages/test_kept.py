@@ -19,7 +19,6 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_mock_service
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.errors import UserError
@@ -213,40 +212,37 @@ def full_disk(hass: HomeAssistant) -> Generator[None]:
     folder.unlink()
 
 
-@pytest.mark.parametrize("fault", ["disk", "deleted"])
+@pytest.mark.parametrize(
+    ("fault", "key", "words"),
+    [
+        ("disk", "message_not_stored", "could not store it"),
+        ("deleted", "message_receiver_gone", "because Bedroom box was removed"),
+        ("full", "message_full", "keep no more messages"),
+    ],
+)
 async def test_nothing_is_said_to_be_sent_that_is_not_stored(
-    boot: Boot, speech: Speech, message: bytes, bedroom: Device, fault: str, request: pytest.FixtureRequest
+    boot: Boot,
+    speech: Speech,
+    message: bytes,
+    kept: KeptMessages,
+    fault: str,
+    key: str,
+    words: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    """Nothing can be written, or the other device is deleted while somebody speaks."""
-    hass = bedroom.hass
-    kitchen = await boot(OLD)
+    """Nothing can be written, or the other device is deleted or full by the time that it was spoken."""
+    hass, kitchen = speech.hass, await boot(OLD)
     if fault == "disk":
         request.getfixturevalue("full_disk")
     sending = hass.async_create_task(speak_to(kitchen, speech, message, boot.device_ids))
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     if fault == "deleted":
-        (entry,) = hass.config_entries.async_entries(DOMAIN)
-        hass.config_entries.async_remove_subentry(entry, bedroom.subentry_id)
-    key, words = {
-        "disk": ("message_not_stored", "could not store it"),
-        "deleted": ("message_receiver_gone", "because Bedroom box was removed"),
-    }[fault]
+        hass.config_entries.async_remove_subentry(boot.entry, kept.device.subentry_id)
+    elif fault == "full":
+        await keep(kept, 10)
     assert await failure_of(sending) == key
     await kitchen.wait_for(lambda: words in kitchen.screen.captions[-1], 30)
-    assert not sounds(hass)
-    assert not bedroom.state.owned["messages"]
-
-
-async def test_of_several_those_who_cannot_have_it_are_named(
-    boot: Boot, speech: Speech, message: bytes, kept: KeptMessages
-) -> None:
-    """Also one that is full only when the message has been spoken."""
-    kitchen = await boot(OLD)
-    sending = speech.hass.async_create_task(speak_to(kitchen, speech, message, boot.device_ids))
-    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
-    await keep(kept, 10)
-    assert await failure_of(sending) == "message_full"
-    await kitchen.wait_for(lambda: "keep no more messages" in kitchen.screen.captions[-1], 30)
+    assert len(sounds(hass)) == len(kept.messages) == (10 if fault == "full" else 0)
 
 
 THREE = tuple(

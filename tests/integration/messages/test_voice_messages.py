@@ -23,6 +23,9 @@ from tests.integration.boxes import (
 from tests.integration.messages.speaking import PROMPT, listens, send, sounds, speak_to
 from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, Boot
 
+LINK = LinkKind.MQTT
+BOTH_LINKS = pytest.mark.parametrize("link", LinkKind)
+
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
 FROM_KITCHEN = "A message from Kitchen box."
@@ -30,12 +33,7 @@ FROM_KITCHEN = "A message from Kitchen box."
 ALIKE = 0.9
 
 
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    kind: LinkKind = request.param
-    return kind
-
-
+@BOTH_LINKS
 async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
     hass: HomeAssistant, boot: Boot, speech: Speech, message: bytes, bedroom: Device, link: LinkKind
 ) -> None:
@@ -62,7 +60,6 @@ async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
     assert not sounds(hass)
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
@@ -93,7 +90,6 @@ async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
     assert not sounds(speech.hass)
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_who_interrupts_a_message_hears_it_the_next_time(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
@@ -117,7 +113,6 @@ async def test_who_interrupts_a_message_hears_it_the_next_time(
         assert bool(bedroom.state.owned["messages"]) is (number == 0)
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_two_who_send_each_other_a_message_lose_none(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
@@ -150,7 +145,6 @@ async def test_two_who_send_each_other_a_message_lose_none(
     assert known == {"Kitchen box": 1, "Bedroom box": 0}
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 @pytest.mark.usefixtures("no_detector")
 async def test_where_our_detector_cannot_run_a_message_ends_with_what_was_said(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
@@ -168,7 +162,6 @@ async def test_where_our_detector_cannot_run_a_message_ends_with_what_was_said(
     assert len(bedroom.state.owned["messages"]) == 1
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 @pytest.mark.parametrize("ends", ["silence", "button", "power"])
 async def test_a_message_ends_with_what_was_said(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device, ends: str
@@ -191,6 +184,7 @@ async def test_a_message_ends_with_what_was_said(
     assert len(bedroom.state.owned["messages"]) == len(sounds(speech.hass)) == (0 if silent else 1)
 
 
+@BOTH_LINKS
 async def test_both_are_told_that_the_end_of_a_message_is_missing(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device, link: LinkKind
 ) -> None:
@@ -213,6 +207,7 @@ async def test_both_are_told_that_the_end_of_a_message_is_missing(
         assert shown.endswith("The end is missing.")
 
 
+@BOTH_LINKS
 async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
@@ -237,7 +232,6 @@ async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
 
 
 @pytest.mark.timeouts(VoiceTimeouts, message=15)
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_microphone_that_is_never_off_records_until_the_time_is_over(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
