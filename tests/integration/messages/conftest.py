@@ -22,7 +22,7 @@ def paired() -> tuple[ConfigSubentryData, ...]:
 def message() -> bytes:
     """What somebody says to somebody: 16 kHz mono PCM, with a pause that ends nothing."""
     first, second = (
-        synthesize(words, sample_rate=16000)[0] for words in ("Dinner is ready.", "Do come down, please.")
+        synthesize(words, speed=250, sample_rate=16000)[0] for words in ("Dinner is ready.", "Please come.")
     )
     return first + bytes(2 * 16000) + second
 

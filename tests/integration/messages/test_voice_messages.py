@@ -190,15 +190,15 @@ async def test_both_are_told_that_the_end_of_a_message_is_missing(
 ) -> None:
     """The sender's Wi-Fi is lost in the middle of it."""
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
-    talk = speak_to(kitchen, speech, message * 3, boot.device_ids)
+    talk = speak_to(kitchen, speech, message * 2, boot.device_ids)
     sending = speech.hass.async_create_task(talk)
     await listens(kitchen)
     await asyncio.sleep(3)
     kitchen.cut_network()
     await sending
-    await asyncio.sleep(60)
+    await asyncio.sleep(10)
     kitchen.restore_network()
-    await asyncio.sleep(60)
+    await asyncio.sleep(30)
     for device, sentence in ((kitchen, "Sent."), (other, "A message from Kitchen box")):
         await device.wake("good evening")
         await device.wait_state(State.IDLE, 60)
