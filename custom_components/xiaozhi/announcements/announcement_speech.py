@@ -146,18 +146,10 @@ def spoken_text(begin: Callable[[], tts.ResultStream]) -> OpenSpeech:
 
     Raises `SourceError` if the engine hangs: nothing else would end the announcement.
     """
-    rate = DOWNLINK.sample_rate
 
     async def speak(_how: Delivery) -> AsyncGenerator[bytes]:
-        stream = begin()
-        decoded = decode_speech(
-            stream.async_stream_result(),
-            sample_rate=rate,
-            extension=stream.extension,
-            shape=SpeechShape(rate),
-        )
         hangs = "announcement_late"
-        async with aclosing(decoded) as pcm:
+        async with aclosing(decoded(begin(), SpeechShape(DOWNLINK.sample_rate))) as pcm:
             while True:
                 try:
                     async with asyncio.timeout(AnnouncementTimeouts.sound):
@@ -170,6 +162,16 @@ def spoken_text(begin: Callable[[], tts.ResultStream]) -> OpenSpeech:
                 hangs = "announcement_stalled"
 
     return speak
+
+
+def decoded(stream: tts.ResultStream, shape: SpeechShape) -> AsyncGenerator[bytes]:
+    """Return the speech of an engine, which a shape follows. Raises as `decode_speech`."""
+    return decode_speech(
+        stream.async_stream_result(),
+        sample_rate=DOWNLINK.sample_rate,
+        extension=stream.extension,
+        shape=shape,
+    )
 
 
 async def _short_sound(open_sound: OpenSpeech) -> bytes:

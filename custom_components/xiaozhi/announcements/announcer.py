@@ -44,6 +44,7 @@ _WORDS: Final = {
     End.STOPPED: "announcement_stopped_by_user",
     End.REPLACED: "announcement_replaced",
     End.QUIET: "do_not_disturb",
+    End.FAULT: "announcement_stopped",
 }
 """Keys of the texts for the user, unless the fault has its own."""
 
@@ -169,10 +170,8 @@ class Announcer(DevicePart):
             self._all.discard(said)
             self._show_ring(said)
             said.over.set()
-        if end in _WORDS:
+        if error is None and end is not End.DONE:
             error = self._error(_WORDS[end], EndedByPersonError if end in BY_PERSON else UserError)
-        elif end is End.FAULT and error is None:
-            error = self._error("announcement_stopped")
         return Heard(how=said.how, end=end, error=error, replaced_by=said.replaced_by)
 
     async def ask(

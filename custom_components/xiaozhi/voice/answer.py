@@ -10,12 +10,13 @@ from homeassistant.components import tts
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.announcement_speech import decoded
 from ..announcements.conversation_speech import Speech
 from ..announcements.delivery import Delivery
 from ..announcements.utterance import Rank, Utterance
 from ..device.device import Device
 from ..protocol import messages
-from ..protocol.audio.speech_decoder import SpeechError, decode_speech
+from ..protocol.audio.speech_decoder import SpeechError
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
@@ -114,13 +115,7 @@ class Answer:
         return True
 
     async def _open(self, _how: Delivery) -> AsyncGenerator[bytes]:
-        decoded = decode_speech(
-            self._stream.async_stream_result(),
-            sample_rate=messages.DOWNLINK.sample_rate,
-            extension=self._stream.extension,
-            shape=self.speech.shape,
-        )
-        async with aclosing(decoded) as speech:
+        async with aclosing(decoded(self._stream, self.speech.shape)) as speech:
             async for pcm in speech:
                 self._sounds()
                 yield pcm
