@@ -60,10 +60,8 @@ async def is_kept(known: Device) -> bool:
 
 @RINGS
 async def test_a_ring_ends_the_mute_of_a_device_for_its_time(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, rank: Rank
+    hass: HomeAssistant, device: SimulatedDevice, announcer: Announcer, rank: Rank
 ) -> None:
-    device = await boot(NEW)
-    await wait_for_state(hass, BRIGHTNESS, "75")
     await mute(hass, SPEAKER)
     ringing = hass.async_create_task(announcer.say(ring(8, rank)))
     await is_heard(device)
@@ -77,10 +75,8 @@ async def test_a_ring_ends_the_mute_of_a_device_for_its_time(
 
 
 async def test_what_a_muted_device_would_say_unheard_fails_or_is_kept(
-    hass: HomeAssistant, boot: Boot, known: Device
+    hass: HomeAssistant, device: SimulatedDevice, known: Device
 ) -> None:
-    device = await boot(NEW)
-    await wait_for_state(hass, BRIGHTNESS, "75")
     await mute(hass, SPEAKER)
     with pytest.raises(HomeAssistantError, match="the volume of Kitchen box is 0"):
         await announce(hass)
@@ -92,33 +88,36 @@ async def test_what_a_muted_device_would_say_unheard_fails_or_is_kept(
     assert device.announcements[-1].outcome is Outcome.PLAYED
 
 
-@RINGS
-@pytest.mark.parametrize("silence", ["muted", "volume 0", "cannot be set"])
-async def test_a_ring_ends_the_mute_of_the_player_or_sounds_on_the_device(
-    boot: Boot,
-    chosen: None,
-    player: BigSpeaker,
-    announcer: Announcer,
-    rank: Rank,
-    silence: str,
+@pytest.mark.parametrize(
+    ("rank", "silent", "audible"),
+    [(Rank.ALARM, (True, 0.5), (False, 0.5)), (Rank.TIMER, (None, 0.0), (None, 0.3))],
+    ids=["muted", "volume 0"],
+)
+@pytest.mark.usefixtures("chosen")
+async def test_a_ring_ends_the_mute_of_the_player_for_its_time(
+    boot: Boot, player: BigSpeaker, announcer: Announcer, rank: Rank, silent: Any, audible: Any
 ) -> None:
-    hass, device = player.hass, await boot(OLD)
-    if silence != "cannot be set":
-        player._attr_supported_features |= VOLUMES
-    player.set_volume(0.0 if silence == "volume 0" else 0.5)
-    if silence != "volume 0":
-        await player.async_mute_volume(True)
-    ringing = hass.async_create_task(announcer.say(ring(8, rank)))
-    if silence == "cannot be set":
-        await ringing
-        assert len(alerts(device)) == 3
-        assert not player.began
-        return
+    device = await boot(OLD)
+    player._attr_supported_features |= VOLUMES
+    player._attr_is_volume_muted, level = silent
+    player.set_volume(level)
+    ringing = asyncio.create_task(announcer.say(ring(8, rank)))
     await device.wait_for(lambda: bool(player.began), 10)
-    assert (player.is_volume_muted, player.volume_level) in {(False, 0.5), (None, 0.3)}
+    assert (player.is_volume_muted, player.volume_level) == audible
     await ringing
-    await hass.async_block_till_done()
-    assert (player.is_volume_muted, player.volume_level) in {(True, 0.5), (None, 0.0)}
+    await boot.hass.async_block_till_done()
+    assert (player.is_volume_muted, player.volume_level) == silent
+
+
+@pytest.mark.usefixtures("chosen")
+async def test_a_ring_sounds_on_the_device_if_its_player_stays_muted(
+    boot: Boot, player: BigSpeaker, announcer: Announcer
+) -> None:
+    device = await boot(OLD)
+    await player.async_mute_volume(True)
+    await announcer.say(ring(8, Rank.ALARM))
+    assert len(alerts(device)) == 3
+    assert not player.began
 
 
 @pytest.mark.usefixtures("chosen")
@@ -149,10 +148,8 @@ async def killed(boot: Boot, hass_storage: dict[str, Any]) -> AsyncGenerator[Non
 
 
 async def test_a_device_is_muted_again_after_a_kill_in_mid_ring(
-    boot: Boot, announcer: Announcer, hass_storage: dict[str, Any]
+    boot: Boot, device: SimulatedDevice, announcer: Announcer, hass_storage: dict[str, Any]
 ) -> None:
-    device = await boot(NEW)
-    await wait_for_state(boot.hass, BRIGHTNESS, "75")
     await mute(boot.hass, SPEAKER)
     ringing = asyncio.create_task(announcer.say(ring(30, Rank.TIMER)))
     await is_heard(device)
