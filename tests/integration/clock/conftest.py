@@ -3,17 +3,16 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import intent
 import pytest
 
 from tests.integration.announcements.conftest import chosen, player
+from tests.integration.voice.conftest import Say, say
 
-__all__ = ["Handle", "chosen", "handle", "player"]
+__all__ = ["Handle", "Say", "chosen", "handle", "player", "say"]
 
 type Handle = Callable[..., Awaitable[str]]
-type Say = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
@@ -30,16 +29,3 @@ def handle(hass: HomeAssistant, device_id: str) -> Handle:
         return str(response.speech.get("plain", {}).get("speech", ""))
 
     return handle
-
-
-@pytest.fixture
-def say(hass: HomeAssistant, device_id: str) -> Say:
-    """Return what types something in the place of the device, and returns Home Assistant's own answer."""
-
-    async def say(text: str, language: str = "en") -> str:
-        result = await async_converse(
-            hass, text, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_id
-        )
-        return str(result.response.speech["plain"]["speech"])
-
-    return say

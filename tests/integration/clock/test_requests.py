@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from itertools import count
-from typing import Any
 
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar, device_registry as dr
@@ -21,15 +20,11 @@ from tests.integration.clock.conftest import Say
 from tests.integration.names import OTHER_MAC, Boot
 
 LINK = LinkKind.MQTT
+OPTIONS = {CONF_UNDERSTAND_ALARMS: True}
 
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
 type Talk = Callable[..., Awaitable[list[str]]]
-
-
-@pytest.fixture
-def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
-    return mqtt_data | {CONF_UNDERSTAND_ALARMS: True}
 
 
 @pytest.fixture
