@@ -1,4 +1,4 @@
-"""The media player of a device, over real sockets, in each state in which a device plays."""
+"""The media player of a device and its volume, over real sockets, in each state in which a device plays."""
 
 import asyncio
 import logging
@@ -11,17 +11,21 @@ from homeassistant.exceptions import HomeAssistantError, ServiceNotSupported, Se
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.llm import ToolInput
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state
+from tests.integration.home import remember
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
-from tests.integration.names import NEW, OLD, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
+from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 PLAYER = "media_player.kitchen_box_speaker"
@@ -404,3 +408,53 @@ async def test_an_idle_device_that_cannot_play_says_what_would_help(
         with pytest.raises(HomeAssistantError, match=help_of[link]):
             await play(hass, server.file("/song.mp3", music(3)), announce=announce)
     assert player(hass).state == "idle"
+
+
+# Its volume.
+
+
+async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(OLD)
+    await wait_for_state(hass, BRIGHTNESS, "75", 30)
+    await do(hass, "volume_set", volume_level=0.4)
+    assert device.values["volume"] == 40
+    await do(hass, "volume_up")
+    await hass.async_block_till_done()
+    assert device.values["volume"] == 50
+    await do(hass, "volume_mute", is_volume_muted=True)
+    assert device.values["volume"] == 0
+    await hass.async_block_till_done()
+    assert player(hass).attributes["is_volume_muted"] is True
+    await do(hass, "volume_mute", is_volume_muted=True)
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, PLAYER, "idle", 60)
+    await do(hass, "volume_mute", is_volume_muted=False)
+    assert device.values["volume"] == 50
+    assert player(hass).attributes["is_volume_muted"] is False
+    # One that is not muted any more, since somebody has turned it up at the device, stays as it is.
+    await do(hass, "volume_mute", is_volume_muted=True)
+    device.values["volume"] = 30
+    await wait_for_state(hass, BRIGHTNESS, "75", 60)
+    await until(lambda: player(hass).attributes["volume_level"] == 0.3, 120)
+    await do(hass, "volume_mute", is_volume_muted=False)
+    assert device.values["volume"] == 30
+
+
+@pytest.fixture
+def stored_mute(hass: HomeAssistant, request: pytest.FixtureRequest) -> None:
+    remember(hass, EntityState(PLAYER, "idle"), {"level": request.param})
+
+
+@pytest.mark.parametrize("stored_mute", ["loud", [], {"level": None}], indirect=True)
+async def test_a_mute_that_is_damaged_on_the_disk_is_none(
+    hass: HomeAssistant, stored_mute: None, boot: Boot, known: Device
+) -> None:
+    device = await boot(OLD)
+    await wait_for_state(hass, BRIGHTNESS, "75", 30)
+    await known.commands.change("self.audio_speaker.set_volume", {"volume": 0})
+    await device.wait_for(lambda: player(hass).attributes.get("volume_level") == 0, 120)
+    assert player(hass).attributes["is_volume_muted"] is False
+    await do(hass, "volume_mute", is_volume_muted=False)
+    assert device.values["volume"] == 0

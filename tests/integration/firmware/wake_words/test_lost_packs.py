@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 import os
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import aiohttp
 from homeassistant.core import HomeAssistant
@@ -11,9 +12,16 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.device.commands import DeviceCommands
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.guests.firmware.firmware_timeouts import FirmwareTimeouts
+from custom_components.xiaozhi.guests.wake_words.device_wake_words import WakeWords
+from custom_components.xiaozhi.guests.wake_words.pack_installation import SENT_PACK
+from custom_components.xiaozhi.guests.wake_words.pack_recovery import LostPack
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
-from tests.integration.boxes import state_of, wait_for_state
+from tests.integration.boxes import introduce, state_of, wait_for_state
 from tests.integration.firmware.conftest import QUICK, is_reported
 from tests.integration.firmware.wake_words.packs import (
     WAKE_WORD,
@@ -239,3 +247,40 @@ async def test_a_pipe_in_the_place_of_a_file_blocks_nothing(
         return
     await choose(hass, "Jarvis")
     assert await wakes(device, "jarvis")
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_one_on_websocket_is_not_restarted_but_reported(
+    hass: HomeAssistant, boot: Boot, known: Device
+) -> None:
+    await introduce(hass, await boot())
+    known.record.update(lost_pack=LostPack.NOTICED)
+    await hass.async_block_till_done()
+    assert is_reported(hass)
+
+
+async def test_one_that_cannot_be_restarted_is_asked_once(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await boot()
+    await wait_for_state(hass, CONNECTED, "on")
+    restart = AsyncMock(side_effect=UserError("not_connected", name="Kitchen box"))
+    monkeypatch.setattr(DeviceCommands, "restart", restart)
+    boot.known.record.update(lost_pack=LostPack.NOTICED)
+    await asyncio.sleep(1)
+    assert boot.known.state.lost_pack is LostPack.RESTARTED
+    restart.assert_awaited_once()
+
+
+async def test_a_pack_for_one_that_is_away_again_is_still_on_its_way(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew = AsyncMock(side_effect=UserError("not_connected", name="Kitchen box"))
+    monkeypatch.setattr(WakeWords, "async_renew", renew)
+    boot.known.record.update(sent_pack=("jarvis",))
+    await boot()
+    await wait_for_state(hass, CONNECTED, "on")
+    await asyncio.sleep(1)
+    assert renew.await_count
+    assert SENT_PACK.of(boot.known.state) == ("jarvis",)
+    assert not is_reported(hass)
