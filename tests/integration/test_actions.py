@@ -3,14 +3,14 @@
 from contextlib import AsyncExitStack
 from typing import Any
 
-from homeassistant.auth.const import GROUP_ID_READ_ONLY
+from homeassistant.auth.models import User
 from homeassistant.components.homeassistant.exposed_entities import async_should_expose
 from homeassistant.components.image import async_get_image
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized, UnknownUser
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
@@ -140,10 +140,8 @@ RESTART = "button.kitchen_box_restart"
 
 
 @pytest.fixture
-async def owner(hass: HomeAssistant) -> Context:
-    """An administrator; Home Assistant makes the first user the owner."""
-    user = await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
-    return Context(user_id=user.id)
+def owner(hass_admin_user: MockUser) -> Context:
+    return Context(user_id=hass_admin_user.id)
 
 
 @pytest.fixture
@@ -206,22 +204,20 @@ OF_USERS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 async def test_a_user_who_may_only_read_controls_nothing_but_sees_the_tools(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, reader: User
 ) -> None:
-    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
-
     def reached() -> int:
         shown = [event for event in camera.events("received") if event["message"]["type"] in {"alert", "llm"}]
         return len(camera.events("tool")) + len(shown)
 
     before = reached()
     for action, data in OF_USERS:
-        for user_id in (guest.id, "deleted"):
+        for user_id in (reader.id, "deleted"):
             with pytest.raises(Unauthorized):
                 await call_action(hass, action, device_id, Context(user_id=user_id), **data)
     assert reached() == before
     assert not camera.announcements
-    assert (await call_action(hass, "get_tools", device_id, Context(user_id=guest.id)))["tools"]
+    assert (await call_action(hass, "get_tools", device_id, Context(user_id=reader.id)))["tools"]
 
 
 async def test_a_user_presses_restart_and_only_an_administrator_wifi_set_up(

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from homeassistant.auth.const import GROUP_ID_READ_ONLY
 from homeassistant.auth.models import User
 from homeassistant.components import media_source, websocket_api
 from homeassistant.core import Context, HomeAssistant, SupportsResponse
@@ -47,13 +46,6 @@ ONE_OF: Final[dict[str, dict[str, Any]]] = {
     "create_event": {"start_date_time": "2027-01-01T07:00:00", "end_date_time": "2027-01-01T07:01:00"},
     "get_events": {"duration": {"days": 1}},
 }
-
-
-@pytest.fixture
-async def reader(hass: HomeAssistant) -> User:
-    """Somebody who may only read. Home Assistant makes the first user the owner."""
-    await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
-    return await hass.auth.async_create_user("Reader", group_ids=[GROUP_ID_READ_ONLY])
 
 
 async def test_the_assistant_does_for_a_reader_only_what_reads(

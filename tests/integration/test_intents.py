@@ -4,13 +4,13 @@ import asyncio
 from typing import Any
 
 from aiohttp.test_utils import TestClient
-from homeassistant.auth.const import GROUP_ID_READ_ONLY
 from homeassistant.auth.models import User
 from homeassistant.auth.permissions import PolicyPermissions
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 from homeassistant.setup import async_setup_component
 import pytest
+from pytest_homeassistant_custom_component.common import MockUser
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator, WebSocketGenerator
 
 from custom_components.xiaozhi.guests.spoken.box_sentences import BOX_SENTENCE
@@ -30,13 +30,6 @@ pytestmark = pytest.mark.usefixtures("wall_clock")
 
 REFUSED = "You do not have permission to do this with Kitchen box."
 SLOTS: dict[str, Any] = {"hours": 7, "minutes": 30, "text": "Take the bins out", "all": True, "to": "all"}
-
-
-@pytest.fixture
-async def guest(hass: HomeAssistant) -> User:
-    """Somebody who may only read. Home Assistant makes the first user the owner."""
-    await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
-    return await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
 
 
 async def token(hass: HomeAssistant, user: User) -> str:
@@ -68,14 +61,14 @@ async def said(client: TestClient[Any, Any], access: str, name: str, at: str | N
 
 
 async def test_a_user_who_may_only_read_has_no_intent_do_anything(
-    hass: HomeAssistant, boot: Boot, guest: User, hass_client_no_auth: ClientSessionGenerator
+    hass: HomeAssistant, boot: Boot, reader: User, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     device = await boot()
     await set_alarm(hass, 10)
     await set_alarm(hass, 3600, "Bread")
     await has_rung(device, 2)
     before = boot.known.state.owned["alarms"]
-    client, access = await hass_client_no_auth(), await token(hass, guest)
+    client, access = await hass_client_no_auth(), await token(hass, reader)
     assert len(ours(hass)) >= 5
     for name, reads in ours(hass).items():
         for at in (boot.device_id, None):
@@ -90,17 +83,17 @@ async def test_a_user_who_may_only_read_has_no_intent_do_anything(
 
 @TWO_DEVICES
 async def test_elsewhere_is_where_a_user_may_control(
-    hass: HomeAssistant, boot: Boot, guest: User, hass_client_no_auth: Any
+    hass: HomeAssistant, boot: Boot, reader: User, hass_client_no_auth: Any
 ) -> None:
     """The kitchen rings."""
     device = await boot()
     await set_alarm(hass, 10)
     await has_rung(device, 2)
-    client, access = await hass_client_no_auth(), await token(hass, guest)
+    client, access = await hass_client_no_auth(), await token(hass, reader)
 
     def may_control(*satellites: str) -> None:
         policy = {"entities": {"entity_ids": dict.fromkeys(satellites, True)}}
-        vars(guest)["permissions"] = PolicyPermissions(policy, None)  # type: ignore[arg-type]
+        vars(reader)["permissions"] = PolicyPermissions(policy, None)  # type: ignore[arg-type]
 
     may_control("assist_satellite.bedroom_box")
     for at in (None, boot.device_ids[1]):
@@ -122,12 +115,12 @@ async def sentence(hass: HomeAssistant) -> None:
 
 @pytest.mark.own_home
 async def test_a_text_that_a_user_types_has_the_rights_of_that_user(
-    sentence: None, boot: Boot, guest: User, hass_ws_client: WebSocketGenerator
+    sentence: None, boot: Boot, reader: User, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot()
     await set_alarm(boot.hass, 10)
     await has_rung(device, 2)
-    socket = await hass_ws_client(boot.hass, await token(boot.hass, guest))
+    socket = await hass_ws_client(boot.hass, await token(boot.hass, reader))
     await socket.send_json_auto_id(
         {
             "type": "assist_pipeline/run",
@@ -162,14 +155,13 @@ NONSENSE: tuple[tuple[dict[str, Any], str], ...] = (
 async def test_slots_that_mean_nothing_are_named_in_the_answer(
     hass: HomeAssistant,
     boot: Boot,
-    guest: User,
+    hass_admin_user: MockUser,
     handle: Handle,
     hass_client_no_auth: ClientSessionGenerator,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     await boot()
-    (owner,) = [user for user in await hass.auth.async_get_users() if user.is_admin]
-    client, access = await hass_client_no_auth(), await token(hass, owner)
+    client, access = await hass_client_no_auth(), await token(hass, hass_admin_user)
     for slots, wrong in NONSENSE:
         answer = await said(client, access, "XiaozhiSetAlarm", boot.device_id, **slots)
         assert f"“{wrong}”" in answer, slots

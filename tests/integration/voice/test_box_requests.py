@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, override
 
-from homeassistant.auth.const import GROUP_ID_READ_ONLY
+from homeassistant.auth.models import User
 from homeassistant.components.conversation import DOMAIN as CONVERSATION
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.components.light import ColorMode, LightEntity
@@ -184,15 +184,11 @@ async def test_a_light_that_is_called_screen_is_meant_as_before(
     assert device.values["brightness"] == 75
 
 
-async def test_who_may_only_read_asks_for_the_battery_and_no_more(
-    hass: HomeAssistant, boot: Boot, say: Say
-) -> None:
-    await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
-    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+async def test_who_may_only_read_asks_for_the_battery_and_no_more(boot: Boot, say: Say, reader: User) -> None:
     device = await learn(boot)
-    assert (await say("how full is your battery", user=guest.id)).startswith("The battery is at ")
+    assert (await say("how full is your battery", user=reader.id)).startswith("The battery is at ")
     for sentence in ("dance", "louder", "take a photo", "say that again", "turn your light on"):
-        said = await say(sentence, user=guest.id)
+        said = await say(sentence, user=reader.id)
         assert said == "You do not have permission to do this with Kitchen box.", sentence
     assert chassis(device) == []
 
