@@ -19,7 +19,7 @@ from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring
+from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.util.event_loop import within
@@ -172,11 +172,8 @@ class House:
                 stop()
 
     async def rings_once(self, bell: Bell, ring: Ring) -> str:
-        try:
-            end = await bell.ring(ring, self.hass.loop.time() + 30)
-        except TimeoutError:
-            return "reported"
-        return "stopped" if end == "stopped" else "heard"
+        end = await bell.ring(ring, self.hass.loop.time() + 30)
+        return {RingEnd.STOPPED: "stopped", RingEnd.MISSED: "reported"}.get(end, "heard")
 
     async def answers(self) -> str:
         await self.device.wake()

@@ -46,10 +46,7 @@ _SET_FAR: Final = timedelta(hours=2)
 _SET_LITTLE: Final = timedelta(seconds=5)
 _FIRST_YEAR: Final = 2026
 
-_REPORTED: Final[Mapping[RingEnd | None, str]] = {
-    None: "alarms_missed",
-    RingEnd.OVER: "alarms_unanswered",
-}
+_REPORTED: Final = {RingEnd.MISSED: "alarms_missed", RingEnd.OVER: "alarms_unanswered"}
 """Keys of the notifications for the owner, by the end of the ring."""
 
 
@@ -90,7 +87,7 @@ class AlarmClock:
         self._bell = bell
         self._changed = asyncio.Event()
         self._go_on = LogAndGoOn(_LOGGER, f"The alarms of {device.settings.name} could not ring")
-        self._rings: dict[asyncio.Task[RingEnd | None], Mapping[str, Alarm]] = {}
+        self._rings: dict[asyncio.Task[RingEnd], Mapping[str, Alarm]] = {}
         """The bells that ring, each with the alarms that were due together."""
         self._stopped: dict[str, Alarm] = {}
         """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
@@ -194,7 +191,7 @@ class AlarmClock:
                 ring.cancel()
         await self._device.record.async_save()
 
-    def _rung(self, rings: Iterable[asyncio.Task[RingEnd | None]] | None = None) -> dict[str, Alarm]:
+    def _rung(self, rings: Iterable[asyncio.Task[RingEnd]] | None = None) -> dict[str, Alarm]:
         """Return the alarms of all or some rings that were not changed meanwhile."""
         alarms, rung = self.alarms, dict[str, Alarm]()
         for ring in self._rings if rings is None else rings:
@@ -314,19 +311,19 @@ class AlarmClock:
         self._device.record.notify("alarms")
         rings.create_task(self._finish(ring, moments))
 
-    async def _finish(self, ring: asyncio.Task[RingEnd | None], moments: Mapping[str, datetime]) -> None:
+    async def _finish(self, ring: asyncio.Task[RingEnd], moments: Mapping[str, datetime]) -> None:
         """Wait for the end of a ring; end its alarms, and all that were stopped with it."""
         try:
             await asyncio.wait((ring,))
             with self._go_on, suppress(UserError):
                 # Changing all alarms of a ring cancels it.
                 if not ring.cancelled():
-                    unheard = ring.result() in _REPORTED
+                    unheard = _REPORTED.get(ring.result())
                     together = [ring] if unheard else [each for each in self._rings if _is_stopped(each)]
                     if rung := self._rung(together):
                         if unheard:
-                            await self._report(_REPORTED[ring.result()], rung, moments)
-                        await self._end(rung, unanswered=unheard)
+                            await self._report(unheard, rung, moments)
+                        await self._end(rung, unanswered=unheard is not None)
                 return
             await asyncio.sleep(TimerTimeouts.poll)
         finally:
@@ -334,8 +331,8 @@ class AlarmClock:
             del self._rings[ring]
             self._changed.set()
 
-    async def _ring(self, rung: Sequence[Alarm], deadline: float) -> RingEnd | None:
-        """Ring, and return the end of the ring; None if the device could not ring until `deadline`."""
+    async def _ring(self, rung: Sequence[Alarm], deadline: float) -> RingEnd:
+        """Ring, if the device can until `deadline`, and return the end of the ring."""
         language = spoken_language(self._hass, self._device)
         names = ", ".join(alarm.name for alarm in rung if alarm.name and not alarm.text)
         texts = [alarm.text for alarm in rung if alarm.text]
@@ -353,10 +350,7 @@ class AlarmClock:
             fired = True
 
         ring = Ring(is_alarm=True, text=" ".join(texts), speaks=speaks, on_start=started)
-        try:
-            return await self._bell.ring(ring, deadline)
-        except TimeoutError:
-            return None
+        return await self._bell.ring(ring, deadline)
 
     @callback
     def _fire(self, event: AlarmEvent, alarms: Iterable[Alarm], **more: bool) -> None:
@@ -380,7 +374,7 @@ class AlarmClock:
         return [f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items()]
 
 
-def _is_stopped(ring: asyncio.Task[RingEnd | None]) -> bool:
+def _is_stopped(ring: asyncio.Task[RingEnd]) -> bool:
     """Whether somebody has stopped a ring."""
     return ring.done() and not ring.cancelled() and not ring.exception() and ring.result() is RingEnd.STOPPED
 

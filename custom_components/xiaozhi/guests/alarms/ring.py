@@ -59,6 +59,8 @@ class RingEnd(StrEnum):
     """The user stopped it, or spoke after it was said in a conversation."""
     OVER = "over"
     """It has rung long enough."""
+    MISSED = "missed"
+    """It could not be heard until its deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +128,10 @@ class _Due:
         """Return the remaining seconds `of` a ring or an alert."""
         return of if self.began is None else max(of - (loop_time() - self.began), 0)
 
-    def finish(self, end: RingEnd | None) -> None:
-        """End it; None if it was not heard."""
+    def finish(self, end: RingEnd) -> None:
+        """End it."""
         if not self.end.done():
-            if end is None:
-                self.end.set_exception(TimeoutError())
-            else:
-                self.end.set_result(end)
+            self.end.set_result(end)
 
 
 class Bell:
@@ -155,7 +154,7 @@ class Bell:
         return self._device.record.listen(_FOLLOWED, self._changed.set)
 
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
-        """Ring, as soon as it can be heard. Raises `TimeoutError` if it cannot until `deadline`."""
+        """Ring as soon as it can be heard, if that is before `deadline`; return the end of it."""
         due = _Due(ring, deadline, asyncio.get_running_loop().create_future())
         self._due = sorted([*self._due, due], key=lambda each: (each.ring.rank, each.ring.speaks))
         self._ring_anew()
@@ -202,7 +201,7 @@ class Bell:
                     await self._wait(min(due[0].until, loop_time() + TimerTimeouts.retry))
                 for each in due:
                     if each.until <= loop_time():
-                        each.finish(None if each.began is None else RingEnd.OVER)
+                        each.finish(RingEnd.MISSED if each.began is None else RingEnd.OVER)
         except Exception as err:  # noqa: BLE001 - raised where it was set, and logged there
             for each in self._open:
                 each.end.set_exception(err)

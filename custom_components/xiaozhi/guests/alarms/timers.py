@@ -29,7 +29,7 @@ from ...texts.translated import async_text
 from ...util.event_loop import loop_time
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
-from .ring import Bell, Ring, async_report, can_ring_idle
+from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 from .timer_timeouts import TimerTimeouts
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
@@ -223,9 +223,7 @@ class VoiceTimers:
         text = await async_text(
             self._hass, "timer_ended_named" if name else "timer_ended", language, timer=name
         )
-        try:
-            await self._bell.ring(Ring(is_alarm=False, text=text), deadline)
-        except TimeoutError:
+        if await self._bell.ring(Ring(is_alarm=False, text=text), deadline) is RingEnd.MISSED:
             await self._report("timers_missed", [key])
         else:
             self._forget([key])
