@@ -6,7 +6,6 @@ from typing import Final, override
 
 from homeassistant.components.button import ButtonEntity, ButtonEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.core import HomeAssistant
 
 from ...device.call_log import logged_call
 from ...device.device import Device
@@ -22,7 +21,7 @@ class PictureButtonDescription(ButtonEntityDescription):
 
     tool: str
     """The tool that takes it."""
-    take: Callable[[HomeAssistant, Device], Awaitable[object]]
+    take: Callable[[Device], Awaitable[object]]
 
 
 _PICTURES: Final = (
@@ -55,7 +54,7 @@ class PictureButton(XiaozhiEntity, ButtonEntity):
     async def async_press(self) -> None:
         description = self.entity_description
         with logged_call(self.device, description.tool, self._caller, only_failures=True):
-            await description.take(self.hass, self.device)
+            await description.take(self.device)
 
 
 ENTITIES: Final = (DescribedEntities(PictureButton, _PICTURES),)

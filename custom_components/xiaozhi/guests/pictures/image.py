@@ -1,6 +1,5 @@
 """Image entities of a device: its last photo and its last screenshot."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, override
@@ -13,48 +12,37 @@ from ...device.device import Device
 from ...device.state import AVAILABLE
 from ...entity import DescribedEntities, XiaozhiEntity
 from ...gateway import Gateway
-from ...tools.stock_tools import own_name
-from .device_pictures import PICTURES, DevicePictures
-from .image_entities import PICTURE_ENTITY, PICTURE_TOOLS
+from .device_pictures import PICTURE_ENTITY, PICTURES, DevicePictures
 from .picture_file import Picture, PictureFile, PictureKind
 
 _NO_PICTURE: Final = Path(__file__).parents[2] / "brand" / "icon.png"
 
 
-@dataclass(frozen=True, kw_only=True)
-class XiaozhiImageDescription(ImageEntityDescription):
-    """Describes an image entity."""
-
-    kind: PictureKind
-
-
 _IMAGES: Final = (
-    XiaozhiImageDescription(
-        key="screen",
-        translation_key="screen",
-        entity_category=EntityCategory.DIAGNOSTIC,
-        kind=PictureKind.SCREEN,
+    ImageEntityDescription(
+        key=PictureKind.SCREEN, translation_key="screen", entity_category=EntityCategory.DIAGNOSTIC
     ),
-    XiaozhiImageDescription(key="photo", translation_key="photo", kind=PictureKind.PHOTO),
+    ImageEntityDescription(key=PictureKind.PHOTO, translation_key="photo"),
 )
 
 
 class XiaozhiImage(XiaozhiEntity, ImageEntity):
     """The last picture of a kind, which is stored."""
 
-    entity_description: XiaozhiImageDescription
+    entity_description: ImageEntityDescription
     follows = (AVAILABLE, PICTURES)
 
-    def __init__(self, gateway: Gateway, device: Device, description: XiaozhiImageDescription) -> None:
+    def __init__(self, gateway: Gateway, device: Device, description: ImageEntityDescription) -> None:
         XiaozhiEntity.__init__(self, gateway, device, description)
         ImageEntity.__init__(self, gateway.hass)
-        self._file = PictureFile(gateway.hass, device.mac, description.kind)
+        self._kind = PictureKind(description.key)
+        self._file = PictureFile(gateway.hass, device.mac, self._kind)
 
     @override
     @classmethod
-    def exists(cls, device: Device, description: XiaozhiImageDescription) -> bool:
-        tool = own_name(PICTURE_TOOLS[description.kind], device.tools)
-        return tool is not None and description.kind in device.part(DevicePictures).last
+    def exists(cls, device: Device, description: ImageEntityDescription) -> bool:
+        kind, pictures = PictureKind(description.key), device.part(DevicePictures)
+        return kind in pictures.last and pictures.can_take(kind)
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -62,7 +50,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
         await super().async_added_to_hass()
         stored = await self._file.async_load()
         if stored is not None and self._picture is None:
-            self.device.part(DevicePictures).keep(self.entity_description.kind, stored)
+            self.device.part(DevicePictures).keep(self._kind, stored)
         self._file.keep(self._picture)
         self.device.record.notify(PICTURE_ENTITY)
 
@@ -83,7 +71,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
 
     @property
     def _picture(self) -> Picture | None:
-        return self.device.part(DevicePictures).last.get(self.entity_description.kind)
+        return self.device.part(DevicePictures).last.get(self._kind)
 
     @property
     @override

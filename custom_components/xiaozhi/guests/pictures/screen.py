@@ -5,7 +5,6 @@ from functools import partial
 from typing import ClassVar, Final
 
 from aiohttp import web
-from homeassistant.core import HomeAssistant
 from PIL.Image import Image
 
 from ...actions.targets import require_tool
@@ -18,7 +17,7 @@ from ...gateway import Gateway
 from ...protocol.multipart import FormError, parse_form
 from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
-from .image_entities import async_keep_picture
+from .device_pictures import DevicePictures
 from .picture_file import PictureKind
 from .picture_slots import PictureSlots
 from .picture_timeouts import PictureTimeouts
@@ -47,7 +46,7 @@ async def async_open_picture(slots: PictureSlots, content: bytes) -> Image:
         raise InputError(err.key) from err
 
 
-async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
+async def async_screenshot(device: Device) -> None:
     """Take a screenshot of a device. Raises `HomeAssistantError`."""
     require_tool(device, SNAPSHOT_TOOL)
     upload, origin = Upload(), _origin(device)
@@ -59,7 +58,7 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
         )
     except (FormError, PictureError) as err:
         raise UserError("no_screenshot", name=device.name) from err
-    await async_keep_picture(hass, device, PictureKind.SCREEN, picture)
+    await device.part(DevicePictures).async_receive(PictureKind.SCREEN, picture)
 
 
 def _screenshot(content_type: str, body: bytes) -> bytes:

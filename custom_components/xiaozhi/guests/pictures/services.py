@@ -30,14 +30,14 @@ _QUESTION: Final = "question"
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
     device = target_device(call)
     with logged_call(device, PHOTO_TOOL, call.context):
-        text, entry = await async_take_photo(call.hass, device, call.data[_QUESTION].strip())
+        text, entry = await async_take_photo(device, call.data[_QUESTION].strip())
     return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
 
 
 async def _screenshot(call: ServiceCall) -> None:
     async def take_one(device: Device) -> None:
         with logged_call(device, SNAPSHOT_TOOL, call.context):
-            await async_screenshot(call.hass, device)
+            await async_screenshot(device)
 
     await on_each(call, take_one)
 

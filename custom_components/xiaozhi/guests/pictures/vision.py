@@ -34,7 +34,6 @@ from ...util.text import clean_text, one_line
 from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .device_pictures import VISION_PATH, DevicePictures
-from .image_entities import async_keep_picture, picture_entity
 from .picture_file import PictureKind
 from .picture_slots import PictureSlots
 from .picture_timeouts import PictureTimeouts
@@ -60,9 +59,7 @@ _PHOTOS_AT_ONCE: Final = 10
 _AI_TASK: Final = "ai_task"
 
 
-async def async_take_photo(
-    hass: HomeAssistant, device: Device, question: str = ""
-) -> tuple[str, er.RegistryEntry | None]:
+async def async_take_photo(device: Device, question: str = "") -> tuple[str, er.RegistryEntry | None]:
     """Take a photo; return the answer to the question about it, and the photo's entity.
 
     Raises `HomeAssistantError`.
@@ -72,13 +69,14 @@ async def async_take_photo(
     tool = device.tools.get(name)
     # Programs for computers have cameras that take no question.
     asks = tool is None or "question" in tool.properties
-    before = device.part(DevicePictures).last.get(PictureKind.PHOTO)
+    pictures = device.part(DevicePictures)
+    before = pictures.last.get(PictureKind.PHOTO)
     result = await device.commands.call_tool(name, {"question": question} if asks else {})
     # The device passes on our answer to its upload.
     match result.json():
         case {"success": True, "result": str(text)}:
-            return text, picture_entity(hass, device, PictureKind.PHOTO)
-    if device.part(DevicePictures).last.get(PictureKind.PHOTO) is before:
+            return text, pictures.entity(PictureKind.PHOTO)
+    if pictures.last.get(PictureKind.PHOTO) is before:
         device.commands.check_done(name, result)
     elif reason := result.failure:
         raise UserError("photo_not_answered", name=device.name, reason=reason)
@@ -156,7 +154,7 @@ async def _receive_photo(hass: HomeAssistant, device: Device, request: web.Reque
             _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
             raise UserError("photo_not_complete") from err
         photo, question = await slots.decode(partial(_read_form, content_type, body))
-    entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
+    entry = await device.part(DevicePictures).async_receive(PictureKind.PHOTO, photo)
     if entry is not None and not entry.disabled_by:
         hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
     return await _ask(hass, device, entry, question) if question else ""

@@ -108,7 +108,7 @@ async def _battery(asked: _Request) -> Answer:
 async def _look(asked: _Request) -> Answer:
     is_asked = asked.action == "look"
     with logged_call(asked.device, PHOTO_TOOL, asked.context):
-        text, _ = await async_take_photo(asked.device.hass, asked.device, asked.words if is_asked else "")
+        text, _ = await async_take_photo(asked.device, asked.words if is_asked else "")
     return ("box_says", {"text": text}) if is_asked else ("box_photo", {})
 
 
