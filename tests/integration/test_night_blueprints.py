@@ -94,15 +94,14 @@ async def test_sleep_sounds_get_softer_and_end(
         await device.wake()
         device.say(speech.command)
         await wait_for_state(hass, SPEAKER, "playing", 60)
+        # Longer than the sound itself, without a pause.
+        await asyncio.sleep(65)
+        assert hass.states.is_state(SPEAKER, "playing")
+        assert device.values["volume"] == 15
         if ends == "woken":
             await device.wake("hello")
             await device.wait_state(State.LISTENING, 10)
             await device.click()
-        else:
-            # Longer than the sound itself, without a pause.
-            await asyncio.sleep(65)
-            assert hass.states.is_state(SPEAKER, "playing")
-            assert device.values["volume"] == 15
         await wait_for_state(hass, SPEAKER, "idle", 10 if ends == "woken" else 90)
         await device.wait_for(lambda: device.values["volume"] == 30, 5)
     await device.wait_state(State.IDLE, 30)
