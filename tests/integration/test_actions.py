@@ -98,7 +98,7 @@ async def test_the_screen_becomes_a_picture_unless_it_sends_none(
         await call_action(hass, "screenshot", device_id)
     async with AsyncExitStack() as others:
         for _ in range(4):
-            await others.enter_async_context(gateway.part(PictureSlots).upload(1))
+            await others.enter_async_context(gateway.part(PictureSlots).upload())
         with pytest.raises(HomeAssistantError, match="Failed to connect"):
             await call_action(hass, "screenshot", device_id)
 

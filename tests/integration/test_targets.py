@@ -16,7 +16,7 @@ import voluptuous as vol
 import yaml
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
+from custom_components.xiaozhi.guests.alarms.ring import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from tests.integration.boxes import Speech, alerts, mac_of, paired_boxes, wait_for_state

@@ -19,8 +19,7 @@ from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
-from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
+from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd, TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.util.event_loop import within
 from custom_components.xiaozhi.voice.pipelines import chosen_pipeline

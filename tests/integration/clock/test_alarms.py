@@ -17,7 +17,7 @@ from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
+from custom_components.xiaozhi.guests.alarms.ring import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome

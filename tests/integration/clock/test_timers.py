@@ -9,7 +9,7 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
+from custom_components.xiaozhi.guests.alarms.ring import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
 from simulator.application.announcement import Outcome

@@ -15,8 +15,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
-from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
+from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd, TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome

@@ -27,7 +27,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.pictures import vision
 from custom_components.xiaozhi.guests.pictures.device_pictures import VISION_PATH, DevicePictures
 from custom_components.xiaozhi.guests.pictures.picture_file import PictureKind
-from custom_components.xiaozhi.guests.pictures.picture_timeouts import PictureTimeouts
+from custom_components.xiaozhi.guests.pictures.picture_slots import PictureTimeouts
 from custom_components.xiaozhi.guests.pictures.vision import EVENT_PHOTO, NO_MODEL_ISSUE
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind

@@ -31,9 +31,8 @@ from ...util.event_loop import LogAndGoOn, loop_time, within
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
 from .alarm import ALARMS, MAX_NAME, Alarm, checked_rule, moment_of, wall_time
-from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
+from .ring import Bell, Ring, RingEnd, TimerTimeouts, async_report, can_ring_idle
 from .spoken_alarm import async_language, described_moment
-from .timer_timeouts import TimerTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

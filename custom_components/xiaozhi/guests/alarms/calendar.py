@@ -28,7 +28,7 @@ from .alarm import Alarm, wall_time
 from .alarm_clock import upcoming
 from .device_clock import DeviceClock
 from .repetition import TIME_FORMAT
-from .timer_timeouts import TimerTimeouts
+from .ring import TimerTimeouts
 
 _CALENDAR: Final = CalendarEntityDescription(key="alarms", translation_key="alarms")
 # Times near the limits of `datetime` cannot be converted to another time zone.

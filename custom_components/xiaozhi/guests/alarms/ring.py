@@ -35,7 +35,6 @@ from ...texts.translated import async_text
 from ...util.event_loop import loop_time, within
 from ...util.text import plain_name
 from ...voice.pipelines import chosen_pipeline, spoken_language
-from .timer_timeouts import TimerTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -50,6 +49,26 @@ _STEP_SECONDS: Final = 15
 # Of a reminder, which is said several times.
 _REPETITIONS: Final = 3
 _PAUSE_SECONDS: Final = 12
+
+
+class TimerTimeouts:
+    """Time-outs and pauses of timers and alarms, in seconds."""
+
+    ring: float = 60
+    """For which a timer rings with sound of our own."""
+    show: float = 30
+    """The same with alerts, which make a short sound."""
+    retry: float = 5
+    """From the end of a ring that was not heard, or not to its end, until it is tried again."""
+    unreachable: float = 600
+    """For a device that is away to come back."""
+    alarm: float = 600
+    """For which an alarm rings, with sound or with alerts."""
+    snooze: float = 540
+    after_stop: float = 120
+    """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
+    poll: float = 60
+    """Between two polls of the clock, which may be set, and of the alarms."""
 
 
 class RingEnd(StrEnum):

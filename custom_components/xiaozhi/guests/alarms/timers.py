@@ -29,8 +29,7 @@ from ...texts.translated import async_text
 from ...util.event_loop import loop_time
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
-from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
-from .timer_timeouts import TimerTimeouts
+from .ring import Bell, Ring, RingEnd, TimerTimeouts, async_report, can_ring_idle
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""

@@ -33,7 +33,7 @@ from ...texts.translated import async_explain
 from ...util.text import one_line
 from ...util.untrusted_json import parse_json
 from .firmware_image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
-from .firmware_timeouts import FirmwareTimeouts
+from .installation import FirmwareTimeouts
 from .owner_files import read_file
 
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")

@@ -16,7 +16,7 @@ from ...protocol.messages import JsonObject
 from ...tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from ...util.event_loop import within
 from .picture_file import Picture, PictureKind
-from .picture_timeouts import PictureTimeouts
+from .picture_slots import PictureTimeouts
 
 PICTURES: Final = "pictures"
 """Key: a device has another last picture."""

@@ -16,6 +16,22 @@ _UPLOADS: Final = 4
 _SHOWN: Final = 2
 
 
+class PictureTimeouts:
+    """Time-outs of pictures, in seconds."""
+
+    slot: float = 5
+    """Until one of the pictures that are being received is done. A device waits 30 s for the answer to its
+    photo."""
+    upload: float = 20
+    """For a picture, which the device sends while it compresses it."""
+    entity: float = 2
+    """For Home Assistant to add the entity of the first picture."""
+    answer: float = 25
+    """For the vision model. The device gives up after 30 s."""
+    fetch: float = 15
+    """For a picture from the web."""
+
+
 class PictureSlots(GatewayPart):
     """Bounds memory and processor time for pictures."""
 
@@ -27,9 +43,9 @@ class PictureSlots(GatewayPart):
         """Held while a picture for the screen is fetched and decoded."""
 
     @asynccontextmanager
-    async def upload(self, seconds: float) -> AsyncGenerator[None]:
-        """Hold a slot while a picture is received; `TimeoutError` if none becomes free within `seconds`."""
-        async with asyncio.timeout(seconds):
+    async def upload(self) -> AsyncGenerator[None]:
+        """Hold a slot while a picture is received; `TimeoutError` if none becomes free in time."""
+        async with asyncio.timeout(PictureTimeouts.slot):
             await self._uploads.acquire()
         try:
             yield

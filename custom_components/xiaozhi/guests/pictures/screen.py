@@ -19,8 +19,7 @@ from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .device_pictures import DevicePictures
 from .picture_file import PictureKind
-from .picture_slots import PictureSlots
-from .picture_timeouts import PictureTimeouts
+from .picture_slots import PictureSlots, PictureTimeouts
 from .vision import MAX_BODY_BYTES
 
 UPLOAD_PATH: Final = "/api/xiaozhi/upload"
@@ -103,7 +102,7 @@ class UploadView(DeviceView[Gateway]):
         gateway = self.part
         upload = gateway.transfers.take(Upload, token)
         try:
-            async with gateway.part(PictureSlots).upload(PictureTimeouts.slot):
+            async with gateway.part(PictureSlots).upload():
                 body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
         except TimeoutError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err

@@ -17,7 +17,7 @@ from homeassistant.helpers.network import is_hass_url
 from ...device_http.bodies import BodyTooLargeError, read_body
 from ...errors import UserError
 from ..firmware.owner_files import read_file
-from .picture_timeouts import PictureTimeouts
+from .picture_slots import PictureTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -35,8 +35,7 @@ from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .device_pictures import VISION_PATH, DevicePictures
 from .picture_file import PictureKind
-from .picture_slots import PictureSlots
-from .picture_timeouts import PictureTimeouts
+from .picture_slots import PictureSlots, PictureTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -147,7 +146,7 @@ async def _receive_photo(hass: HomeAssistant, device: Device, request: web.Reque
     Raises `UserError` if there is no answer; the language model reads the reason aloud.
     """
     slots, content_type = device.part(PictureSlots), request.headers.get("Content-Type", "")
-    async with slots.upload(PictureTimeouts.slot):
+    async with slots.upload():
         try:
             body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
         except web.HTTPClientError as err:

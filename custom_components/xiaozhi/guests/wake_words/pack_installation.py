@@ -15,8 +15,7 @@ from ...protocol.faces import Face
 from ...settings import TEXTS
 from ...texts.translated import async_text
 from ...tools.stock_tools import ASSETS_TOOL
-from ..firmware.firmware_timeouts import FirmwareTimeouts
-from ..firmware.installation import Installation
+from ..firmware.installation import FirmwareTimeouts, Installation
 
 _ATTEMPTS: Final = 2
 

@@ -22,7 +22,7 @@ from yarl import URL
 from ...const import DOMAIN
 from ..firmware.available_firmware import fetch
 from ..firmware.firmware_image import FirmwareError
-from ..firmware.firmware_timeouts import FirmwareTimeouts
+from ..firmware.installation import FirmwareTimeouts
 from ..firmware.owner_files import read_file
 from .assets_pack import Models
 from .pack_installation import PackInstallation

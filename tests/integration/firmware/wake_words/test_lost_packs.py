@@ -15,7 +15,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.guests.firmware.firmware_timeouts import FirmwareTimeouts
+from custom_components.xiaozhi.guests.firmware.installation import FirmwareTimeouts
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import WakeWords
 from custom_components.xiaozhi.guests.wake_words.pack_installation import SENT_PACK
 from custom_components.xiaozhi.guests.wake_words.pack_recovery import LostPack
