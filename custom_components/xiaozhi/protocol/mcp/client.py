@@ -216,15 +216,16 @@ class McpClient:
 
     def receive(self, payload: JsonObject) -> JsonObject | None:
         """Handle a JSON-RPC object from the device; return the reply unless it follows. Never raises."""
-        method = payload.get("method")
+        method, params = payload.get("method"), payload.get("params")
+        params = {} if params is None else params
         if "method" not in payload:
             self._take_reply(payload)
         elif not isinstance(method, str) or len(method) > _MAX_METHOD or not method.isprintable():
             self._drop("a method that is no short text")
         elif "id" in payload:
-            return self._answer(method, payload["id"], payload.get("params"))
+            return self._answer(method, payload["id"], params)
         else:
-            self._notify(method, payload.get("params"))
+            self._notify(method, params)
         return None
 
     def close(self, reason: str) -> None:
@@ -319,7 +320,6 @@ class McpClient:
             return result_reply(request_id, {})
         if (handler := self._owner.request_handlers.get(method)) is None:
             return error_reply(Fault(METHOD_NOT_FOUND, "Method not found", request_id))
-        params = {} if params is None else params
         if not isinstance(params, dict):
             return error_reply(Fault(INVALID_PARAMS, "The params are no object", request_id))
         if len(self._answering) >= _MAX_PENDING:
@@ -352,7 +352,6 @@ class McpClient:
                 call.extend(call.patience)
 
     def _notify(self, method: str, params: object) -> None:
-        params = {} if params is None else params
         if not isinstance(params, dict) or not is_bounded(params, 8 * 1024):
             self._drop("a notification whose params are no object, or too large")
             return

@@ -149,8 +149,6 @@ class MqttLink(Link):
 
     @override
     async def close(self, reason: str) -> None:
-        if self._ended is not None:
-            return
         # Without a goodbye, the device would find out only at its next message, and show an error.
         await self.close_channel()
         self._carrier.disconnect()

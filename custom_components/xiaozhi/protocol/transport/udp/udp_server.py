@@ -137,9 +137,6 @@ class UdpServer:
             self._socket.close()
             self._socket = None
         self._behind.clear()
-        if self._delivery is not None:
-            self._delivery.cancel()
-            self._delivery = None
 
     def open_channel(self, uplink: AudioFormat, receiver: AudioReceiver, counters: UdpCounters) -> UdpChannel:
         """Open a channel with a new key for a conversation; `counters` are those of the device."""
