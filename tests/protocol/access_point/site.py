@@ -147,10 +147,10 @@ def text_of(message: JsonObject) -> Any:
 
 
 @asynccontextmanager
-async def serving(*, port: int = 0, **options: Any) -> AsyncGenerator[Server]:
+async def serving(**options: Any) -> AsyncGenerator[Server]:
     """Run a server that a test can change."""
     server = Server()
-    async with serve(server.handle, "127.0.0.1", port, **options) as listener:
+    async with serve(server.handle, "127.0.0.1", 0, **options) as listener:
         server.port = next(iter(listener.sockets)).getsockname()[1]
         yield server
 

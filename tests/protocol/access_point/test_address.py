@@ -30,11 +30,11 @@ pytestmark = pytest.mark.usefixtures("socket_enabled")
 CLOUD = "wss://api.xiaozhi.me/mcp/?token="
 
 
-def jwt(claims: Any, signature: str = "c2lnbmF0dXJl") -> str:
+def jwt(claims: Any) -> str:
     def part(value: Any) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
-    return f"{part({'alg': 'ES256'})}.{part(claims)}.{signature}"
+    return f"{part({'alg': 'ES256'})}.{part(claims)}.c2lnbmF0dXJl"
 
 
 CLAIMS = {

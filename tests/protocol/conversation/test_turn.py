@@ -54,8 +54,8 @@ def make(longest: float = 30, mode: ListenMode = ListenMode.AUTO) -> TurnAudio:
     return TurnAudio(TurnStart(mode=mode), 60, longest=longest)
 
 
-def steady(count: int, first: float = FRAME) -> list[tuple[float, int, int]]:
-    return [(first + number * FRAME, number, 0) for number in range(count)]
+def steady(count: int) -> list[tuple[float, int, int]]:
+    return [((number + 1) * FRAME, number, 0) for number in range(count)]
 
 
 @asynccontextmanager

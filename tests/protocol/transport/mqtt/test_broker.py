@@ -48,7 +48,7 @@ GATEWAY = "00c0ffee"
 class Site(Owner):
     """A connection to a broker, and the owner of its links."""
 
-    def __init__(self, port: int, gateway: str = GATEWAY, **settings: Any) -> None:
+    def __init__(self, port: int, **settings: Any) -> None:
         super().__init__()
         self.audio = UdpServer()
         self.problems: list[BrokerError | None] = []
@@ -57,7 +57,7 @@ class Site(Owner):
         self.broker = BrokerConnection(
             BrokerSettings(host="127.0.0.1", port=port, **settings),
             self,
-            gateway=gateway,
+            gateway=GATEWAY,
             audio=self.audio,
             state_changed=self.state_changed,
         )
@@ -94,8 +94,8 @@ async def running(port: int, **options: Any) -> AsyncGenerator[Site]:
 
 
 @asynccontextmanager
-async def device_at(broker: Mosquitto, mac: str = MAC, gateway: str = GATEWAY) -> AsyncGenerator[Device]:
-    address = Address(mac, gateway)
+async def device_at(broker: Mosquitto, mac: str = MAC) -> AsyncGenerator[Device]:
+    address = Address(mac, GATEWAY)
     async with Client("127.0.0.1", broker.port) as client:
         await client.subscribe(address.downlink)
         yield Device(client, uplink_topic(address.client_id))

@@ -211,8 +211,8 @@ class RawDevice:
     def send_json(self, message: Any) -> None:
         self.send_frame(Opcode.TEXT, json.dumps(message).encode())
 
-    def send_frame(self, opcode: Opcode, data: bytes = b"", *, fin: bool = True, mask: bool = True) -> None:
-        self.writer.write(Frame(opcode, data, fin).serialize(mask=mask))
+    def send_frame(self, opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> None:
+        self.writer.write(Frame(opcode, data, fin).serialize(mask=True))
 
     async def receive(self) -> Frame | None:
         """Return the next frame; None when the server has ended the TCP connection."""
