@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 import io
 from typing import Any, override
-import wave
 
 from homeassistant.components import conversation, stt, tts
 from homeassistant.components.conversation import ChatLog, ConversationInput, ConversationResult
@@ -24,7 +23,6 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent, llm
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-import numpy as np
 from pytest_homeassistant_custom_component.common import (
     MockConfigEntry,
     MockModule,
@@ -35,7 +33,9 @@ from pytest_homeassistant_custom_component.common import (
 )
 
 from simulator.audio.espeak import synthesize
+from simulator.audio.sound import write_wav
 from tests.integration.names import COMMAND
+from tests.protocol.audio import sounds
 
 SAMPLE_RATE = 22050
 
@@ -241,8 +241,7 @@ class ScriptedAgent(conversation.ConversationEntity):
 
 
 def tone(seconds: float) -> bytes:
-    samples = 12000 * np.sin(2 * np.pi * 440 / SAMPLE_RATE * np.arange(int(seconds * SAMPLE_RATE)))
-    return _wav(samples.astype("<i2").tobytes())
+    return _wav(sounds.tone(seconds, SAMPLE_RATE, amplitude=12000))
 
 
 def words(text: str) -> bytes:
@@ -251,11 +250,7 @@ def words(text: str) -> bytes:
 
 def _wav(pcm: bytes) -> bytes:
     buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(SAMPLE_RATE)
-        file.writeframes(pcm)
+    write_wav(buffer, pcm, SAMPLE_RATE)
     return buffer.getvalue()
 
 

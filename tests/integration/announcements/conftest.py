@@ -8,6 +8,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
@@ -16,7 +17,7 @@ from tests.integration.boxes import (
     activity,
     choose,
 )
-from tests.integration.names import MAC, OLD, Boot
+from tests.integration.names import OLD, Boot
 from tests.integration.speech import add_entities
 
 
@@ -26,10 +27,8 @@ def link() -> LinkKind:
 
 
 @pytest.fixture
-def announcer(linked_entry: MockConfigEntry) -> Announcer:
-    gateway = linked_entry.runtime_data
-    found: Announcer = gateway.devices[MAC].part(Announcer)
-    return found
+def announcer(known: Device) -> Announcer:
+    return known.part(Announcer)
 
 
 @pytest.fixture

@@ -98,8 +98,7 @@ class House:
 
     @property
     def announcer(self) -> Announcer:
-        found: Announcer = self.known.part(Announcer)
-        return found
+        return self.known.part(Announcer)
 
     def start(self, kind: str) -> Coroutine[Any, Any, str]:
         if kind in RINGS:
@@ -263,7 +262,7 @@ async def test_meeting(
     if loudspeaker == "2.4" and running != "answer" and (running, coming) != (QUIET, "answer"):
         await speech.answer_with("Which light?", heard=[COMMAND])
         await house.open_channel()
-    await speech.answer_with("It goes on. " * 12 + "The end.", heard=[COMMAND])
+    await speech.answer_with("It goes on. " * 8 + "The end.", heard=[COMMAND])
     if running == QUIET:
         assert await house.start(coming) == expected
         return

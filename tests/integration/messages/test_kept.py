@@ -54,9 +54,8 @@ pytestmark = pytest.mark.usefixtures("speech", "wall_clock")
 
 
 @pytest.fixture
-def kept(linked_entry: MockConfigEntry, bedroom: Device) -> KeptMessages:
-    found: KeptMessages = bedroom.part(KeptMessages)
-    return found
+def kept(bedroom: Device) -> KeptMessages:
+    return bedroom.part(KeptMessages)
 
 
 async def keep(kept: KeptMessages, count: int = 1) -> None:
