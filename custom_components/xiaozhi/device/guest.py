@@ -1,22 +1,29 @@
 """Guests: features beside the core, which works without any of them."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+import re
+from shutil import rmtree
 import sys
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.importlib import async_import_module
+from homeassistant.helpers.storage import STORAGE_DIR
 
 from ..device_http.access import DeviceView
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.messages import JsonObject
 from .device import Device
 from .owned import Owned, OwnedValue
+
+MAC: Final = "[0-9a-f]" * 12
+"""Pattern of the MAC of a device in the name of a file."""
 
 
 class DevicePart:
@@ -134,8 +141,8 @@ class Guest:
     """Things that owners make, and values that they set, with it."""
     views: Mapping[type[DeviceView[Any]], str] = MappingProxyType({})
     """Its views, each with what it is about: an attribute of the gateway, or the gateway itself."""
-    forget: Callable[[HomeAssistant, Collection[str]], Awaitable[None]] | None = None
-    """Deletes its files of all devices except those with these MACs."""
+    kept_files: str = ""
+    """Pattern of its files and folders in Home Assistant's storage, with `MAC` in the names of a device's."""
 
     def __post_init__(self) -> None:
         """Look for its files; it is imported outside of the event loop."""
@@ -143,11 +150,30 @@ class Guest:
         self.files = {path.stem for path in folder.glob("*.py")}
 
 
+def in_file_name(mac: str) -> str:
+    """Return a MAC as it stands in the names of files."""
+    return mac.replace(":", "")
+
+
 async def async_forget(hass: HomeAssistant, guests: Iterable[Guest], keep: Collection[str] = ()) -> None:
-    """Delete the files of guests, of all devices except those with these MACs."""
-    for guest in guests:
-        if guest.forget is not None:
-            await guest.forget(hass, keep)
+    """Delete the files of guests, of all devices except those with these MACs.
+
+    Those of no device go with the last one.
+    """
+    storage, kept = Path(hass.config.path(STORAGE_DIR)), {in_file_name(mac) for mac in keep}
+    patterns = [guest.kept_files for guest in guests if guest.kept_files]
+
+    def forget() -> None:
+        for path in chain.from_iterable(map(storage.glob, patterns)):
+            mac = re.search(MAC, path.name)
+            if mac[0] in kept if mac else kept:
+                continue
+            if path.is_dir():
+                rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+    await hass.async_add_executor_job(forget)
 
 
 async def async_files(hass: HomeAssistant, guests: Iterable[Guest], name: str) -> list[ModuleType]:

@@ -7,6 +7,7 @@ from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
 from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_VERSION, SERVICE_INSTALL
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.storage import STORAGE_DIR
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
@@ -80,7 +81,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, hass: HomeAssistant, tmp_path: Path)
     path = hass.config.path
 
     def elsewhere(*parts: str) -> str:
-        ours = FIRMWARE_FOLDER[0] in parts or "xiaozhi_models" in parts
+        ours = FIRMWARE_FOLDER[0] in parts or STORAGE_DIR in parts
         return str(tmp_path.joinpath(*parts)) if ours else path(*parts)
 
     monkeypatch.setattr(hass.config, "path", elsewhere)

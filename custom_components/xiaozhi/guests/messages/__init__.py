@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from ...device.guest import Guest
-from .kept_messages import KeptMessages, async_forget_messages
+from ...const import DOMAIN
+from ...device.guest import MAC, Guest
+from .kept_messages import KeptMessages
 from .voice_message import MESSAGES
 
 VOICE_MESSAGES: Final = Guest(
-    package=__name__, parts=[KeptMessages], owned=[MESSAGES], forget=async_forget_messages
+    package=__name__, parts=[KeptMessages], owned=[MESSAGES], kept_files=f"{DOMAIN}_messages/{MAC}"
 )

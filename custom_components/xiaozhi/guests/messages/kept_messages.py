@@ -8,10 +8,9 @@ from datetime import timedelta
 from enum import StrEnum
 import logging
 from pathlib import Path
-from shutil import rmtree
 from typing import Final, override
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.storage import STORAGE_DIR
 from homeassistant.util import dt as dt_util
@@ -26,7 +25,7 @@ from ...announcements.heard import End
 from ...announcements.utterance import OpenSpeech, Rank, Utterance
 from ...const import DOMAIN
 from ...device.device import Device
-from ...device.guest import DevicePart
+from ...device.guest import DevicePart, in_file_name
 from ...errors import InputError, UserError
 from ...protocol.audio.loudness import as_loud_as
 from ...protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -73,7 +72,7 @@ class KeptMessages(DevicePart):
         super().__init__(device)
         self._hass = device.hass
         self._announcer = device.part(Announcer)
-        self._folder = Path(device.hass.config.path(*_FOLDER, _folder_name(device.mac)))
+        self._folder = Path(device.hass.config.path(*_FOLDER, in_file_name(device.mac)))
         self._playing, self._storing = asyncio.Lock(), asyncio.Lock()
         self._interrupted_by: Conversation | None = None
         """The conversation that has interrupted a message, which waits for the next one."""
@@ -256,27 +255,11 @@ class KeptMessages(DevicePart):
         return self._folder / f"{uid}.ogg"
 
 
-async def async_forget_messages(hass: HomeAssistant, keep: Collection[str] = ()) -> None:
-    """Delete the sound of messages for all devices except those with these MACs."""
-    folder, kept = Path(hass.config.path(*_FOLDER)), {_folder_name(mac) for mac in keep}
-    await hass.async_add_executor_job(_forget, folder, kept)
-
-
 @callback
 def async_report(device: Device, event: MessageEvent, place: str) -> None:
     """Report a message to automations and Activity: its receivers or its origin, never its content."""
     device.events.fire(event, place=place)
     device.events.report(EVENT_VOICE_MESSAGE, kind=event.value, place=place)
-
-
-def _folder_name(mac: str) -> str:
-    return mac.replace(":", "")
-
-
-def _forget(folder: Path, kept: Collection[str]) -> None:
-    for each in folder.glob("*"):
-        if each.name not in kept:
-            rmtree(each, ignore_errors=True)
 
 
 def _uids(folder: Path) -> set[str]:

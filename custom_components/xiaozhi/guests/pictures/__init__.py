@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from ...device.guest import Guest
+from ...const import DOMAIN
+from ...device.guest import MAC, Guest
 from .device_pictures import DevicePictures
-from .picture_file import async_forget_pictures
 from .picture_slots import PictureSlots
 from .screen import UploadView
 from .vision import PhotoModel, VisionView
@@ -14,5 +14,5 @@ PICTURES: Final = Guest(
     parts=[DevicePictures],
     gateway_parts=[PhotoModel, PictureSlots],
     views={UploadView: "", VisionView: "devices"},
-    forget=async_forget_pictures,
+    kept_files=f"{DOMAIN}.{MAC}_*",
 )

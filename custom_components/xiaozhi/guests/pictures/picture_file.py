@@ -1,20 +1,19 @@
 """Pictures from a device; the last one of each kind is kept on the disk."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
 import logging
-from pathlib import Path
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.storage import STORAGE_DIR, Store
+from homeassistant.helpers.storage import Store
 from homeassistant.util import dt as dt_util
 
 from ...const import DOMAIN
+from ...device.guest import in_file_name
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -34,8 +33,6 @@ class Picture:
     taken: datetime
 
 
-# In the name of a file.
-_MAC: Final = "[0-9a-f]" * 12
 # A photo every few seconds must not wear out a memory card.
 _DELAY_SECONDS: Final = 60
 
@@ -45,7 +42,7 @@ class PictureFile:
 
     def __init__(self, hass: HomeAssistant, mac: str, kind: PictureKind) -> None:
         self._hass = hass
-        key = f"{DOMAIN}.{mac.replace(':', '')}_{kind}"
+        key = f"{DOMAIN}.{in_file_name(mac)}_{kind}"
         self._store: Store[dict[str, Any]] = Store(hass, 1, key, private=True, serialize_in_event_loop=False)
         self._picture: Picture | None = None
         """Content of the file, written or not."""
@@ -86,15 +83,3 @@ def _picture(stored: dict[str, Any]) -> Picture:
 
 def _as_dict(picture: Picture) -> dict[str, str]:
     return {"taken": picture.taken.isoformat(), "jpeg": b64encode(picture.data).decode()}
-
-
-async def async_forget_pictures(hass: HomeAssistant, keep: Collection[str]) -> None:
-    """Delete the stored pictures of all devices except those with these MACs, also of disabled entities."""
-    folder, kept = Path(hass.config.path(STORAGE_DIR)), {mac.replace(":", "") for mac in keep}
-
-    def forget() -> None:
-        for file in folder.glob(f"{DOMAIN}.{_MAC}_*"):
-            if file.name.partition(".")[2].partition("_")[0] not in kept:
-                file.unlink(missing_ok=True)
-
-    await hass.async_add_executor_job(forget)

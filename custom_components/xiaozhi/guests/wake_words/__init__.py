@@ -2,12 +2,12 @@
 
 from typing import Final
 
+from ...const import DOMAIN
 from ...device.guest import Guest
 from .device_wake_words import WakeWords
 from .pack_installation import SENT_PACK
 from .pack_recovery import PackRecovery
-from .speech_models import async_forget_models
 
 WAKE_WORDS: Final = Guest(
-    package=__name__, parts=[WakeWords, PackRecovery], owned=[SENT_PACK], forget=async_forget_models
+    package=__name__, parts=[WakeWords, PackRecovery], owned=[SENT_PACK], kept_files=f"{DOMAIN}_models"
 )

@@ -4,14 +4,12 @@ They are Espressif's, for use on its products, and no part of this integration. 
 those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one of these, or one between.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 import json
 import logging
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
@@ -74,12 +72,6 @@ async def async_models(hass: HomeAssistant, names: Iterable[str], installation: 
 def source() -> URL:
     """Return where Espressif's models are."""
     return URL(TABLE["source"])
-
-
-async def async_forget_models(hass: HomeAssistant, keep: Collection[str]) -> None:
-    """Delete the fetched models after the last device."""
-    if not keep:
-        await hass.async_add_executor_job(partial(rmtree, hass.config.path(*_CACHE), ignore_errors=True))
 
 
 def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:
