@@ -173,25 +173,24 @@ class AvailablePlayers(GatewayPart):
 
 
 def _players(hass: HomeAssistant) -> dict[str, Player]:
-    states = {state.entity_id: state for state in hass.states.async_all(Platform.MEDIA_PLAYER)}
-    entries = {entity_id: er.async_get(hass).async_get(entity_id) for entity_id in states}
-    areas = {entity_id: area_of(hass, entity_id) for entity_id in states}
+    registry, states = er.async_get(hass), hass.states.async_all(Platform.MEDIA_PLAYER)
+    areas = {state.entity_id: area_of(hass, state.entity_id) for state in states}
     speaking = {
-        entity_id: state.name
-        for entity_id, state in states.items()
+        state.entity_id: state.name
+        for state in states
         if not _ANNOUNCES & ~state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
     }
     # Equal names get their area, and within one area their entity id.
     full = _distinct(_distinct(speaking, areas), {each: each for each in speaking})
     return {
-        entity_id: Player(
+        state.entity_id: Player(
             state.name,
-            full.get(entity_id, state.name),
-            areas[entity_id],
-            entry.device_id if (entry := entries[entity_id]) else None,
-            entity_id in speaking,
+            full.get(state.entity_id, state.name),
+            areas[state.entity_id],
+            entry.device_id if (entry := registry.async_get(state.entity_id)) else None,
+            state.entity_id in speaking,
         )
-        for entity_id, state in states.items()
+        for state in states
     }
 
 
