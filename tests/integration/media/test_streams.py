@@ -13,11 +13,12 @@ from homeassistant.components import tts
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
+from yarl import URL
 
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.guests.media.ffmpeg_log import FfmpegLog
-from custom_components.xiaozhi.guests.media.source import text_to_speak
+from custom_components.xiaozhi.guests.media.source import find_media, text_to_speak
 from custom_components.xiaozhi.guests.media.stream import Media, MediaStream, media_sound
 from custom_components.xiaozhi.util.event_loop import loop_time
 from tests.integration.boxes import Speech
@@ -29,6 +30,7 @@ from tests.protocol.transport.udp.device import until
 RATE = 24000
 SECOND = 2 * RATE
 MIB = 1024 * 1024
+_LISTS = ("m3u", "pls")
 
 
 @pytest.fixture(autouse=True)
@@ -144,42 +146,33 @@ async def test_hls_plays_all_segments(hass: HomeAssistant, server: MediaServer) 
     assert (await play(hass, server.url("/list.m3u"))).seconds == pytest.approx(8, abs=0.5)
 
 
-async def test_a_playlist_leads_to_its_first_station(hass: HomeAssistant, server: MediaServer) -> None:
-    server.file("/one.mp3", music(2))
-    for text in (
-        "#EXTM3U\n#EXTINF:2,A station\none.mp3\nother.mp3\n",
-        "\ufeff\r\none.mp3\r\n",
-        "[playlist]\nNumberOfEntries=2\nTitle1=Station\nFile1=one.mp3\nFile2=other.mp3\n",
-    ):
-        for suffix in ("m3u", "pls"):
-            player = await play(hass, server.file(f"/list.{suffix}", text))
-            assert player.seconds == pytest.approx(2, abs=0.3)
-            assert player.stream.title == f"list.{suffix}"
-
-
-@pytest.mark.parametrize(
-    ("address", "text"),
-    [
-        ("/songs.m3u8", "#EXTM3U\n#EXTINF:2,A song\none.mp3\n"),
-        ("/listen.php?format=pls", "[playlist]\nFile1=one.mp3\n"),
-        ("/m3u/kitchen", "one.mp3\n"),
-        ("/turned.pls", "[playlist]\nFile2=missing.mp3\nFile10=missing.mp3\nfile1 = one.mp3\n"),
-        ("/bare.pls", 'File1="one.mp3"\n'),
-        ("/windows?list.pls", "[Reference]\nRef1=one.mp3\n"),
-        ("/outer.pls", "[playlist]\nFile1=inner.m3u\n"),
-        ("/named.m3u", "Now: #1.mp3\n"),
-    ],
-)
-async def test_other_playlists_lead_to_their_first_song(
-    hass: HomeAssistant, server: MediaServer, address: str, text: str
-) -> None:
-    server.file("/one.mp3", music(2))
-    server.file("/m3u/one.mp3", music(2))
-    server.file("/Now: #1.mp3", music(2))
+async def test_a_playlist_leads_to_its_first_song(hass: HomeAssistant, server: MediaServer) -> None:
+    """On the page of a station or elsewhere, in the forms that they are written in."""
+    one, of_station = server.url("/one.mp3"), server.url("/m3u/one.mp3")
+    listed = "[playlist]\nNumberOfEntries=2\nTitle1=Station\nFile1=one.mp3\nFile2=other.mp3\n"
     server.file("/inner.m3u", "one.mp3\n")
-    path, _, query = address.partition("?")
-    player = await play(hass, f"{server.file(path, text)}?{query}")
-    assert player.seconds == pytest.approx(2, abs=0.3)
+    for address, text, leads_to in (
+        *((f"/list.{kind}", "#EXTM3U\n#EXTINF:2,A station\none.mp3\nother.mp3\n", one) for kind in _LISTS),
+        *((f"/list.{kind}", "\ufeff\r\none.mp3\r\n", one) for kind in _LISTS),
+        *((f"/list.{kind}", listed, one) for kind in _LISTS),
+        ("/songs.m3u8", "#EXTM3U\n#EXTINF:2,A song\none.mp3\n", one),
+        ("/listen.php?format=pls", "[playlist]\nFile1=one.mp3\n", one),
+        ("/m3u/kitchen", "one.mp3\n", of_station),
+        ("/turned.pls", "[playlist]\nFile2=missing.mp3\nFile10=missing.mp3\nfile1 = one.mp3\n", one),
+        ("/bare.pls", 'File1="one.mp3"\n', one),
+        ("/windows?list.pls", "[Reference]\nRef1=one.mp3\n", one),
+        ("/outer.pls", "[playlist]\nFile1=inner.m3u\n", one),
+        ("/named.m3u", "Now: #1.mp3\n", server.url("/Now: %231.mp3")),
+    ):
+        path, _, query = address.partition("?")
+        found = await find_media(hass, f"{server.file(path, text)}?{query}", None)
+        assert isinstance(found, tuple)
+        assert URL(found[-1]) == URL(leads_to), address
+    for name, song in (("list.pls", "/one.mp3"), ("named.m3u", "/Now: #1.mp3")):
+        server.file(song, music(2))
+        player = await play(hass, server.url(f"/{name}"))
+        assert player.seconds == pytest.approx(2, abs=0.3)
+        assert player.stream.title == name
 
 
 async def test_what_is_only_called_a_playlist_is_played(hass: HomeAssistant, server: MediaServer) -> None:
