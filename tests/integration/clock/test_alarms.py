@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 from homeassistant.components.media_player import MediaPlayerState
@@ -207,43 +208,28 @@ async def test_one_that_was_said_in_a_conversation_rings_on_if_nobody_speaks(
     assert happened(hass) == "alarm_stopped"
 
 
-@pytest.mark.parametrize("first", ["alarm", "timer"])
-@pytest.mark.parametrize("by", ["wake word", "words", STOP, SNOOZE])
-async def test_a_timer_that_rings_with_an_alarm_is_named_and_stopped_with_it(
-    hass: HomeAssistant, boot: Boot, handle: Handle, first: str, by: str
+@pytest.mark.parametrize("other", ["timer", "reminder"])
+@pytest.mark.parametrize(
+    ("by", "alarm_first"),
+    [
+        *product(["wake word", "words", STOP, SNOOZE, "wake word and snooze"], [True]),
+        *product(["wake word", SNOOZE], [False]),
+    ],
+)
+async def test_what_rings_with_an_alarm_is_named_and_stopped_with_it(
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], other: str, by: str, alarm_first: bool
 ) -> None:
-    """The alarm sounds, from five seconds after it is due."""
+    """The alarm sounds, from five seconds after it is due; a reminder that is due later with it is shown."""
     device = await boot()
-    await set_alarm(hass, 10 if first == "alarm" else 20)
-    await handle("HassStartTimer", seconds=20 if first == "alarm" else 10, name="pizza")
-    await asyncio.sleep(26)
-    said = alerts(device)[-1]
-    assert (said["status"], said["message"]) == ("Alarm", "Alarm: Wake up; Timer ended: pizza.")
-    if by == "wake word":
-        await device.wake()
-        await device.wait_state(State.IDLE, 10)
-    elif by == "words":
-        await handle("XiaozhiStopAlarm")
+    await set_alarm(hass, 10 if alarm_first else 20)
+    seconds = 20 if alarm_first else 10
+    if other == "timer":
+        await handle("HassStartTimer", seconds=seconds, name="pizza")
     else:
-        await act(hass, "button", "press", by)
-    await asyncio.sleep(5)
-    await rings_no_more(device, 120)
-    assert happened(hass) == ("alarm_snoozed" if by == SNOOZE else "alarm_stopped")
-    assert not boot.known.state.owned["timers"]
-
-
-@pytest.mark.parametrize("first", ["alarm", "reminder"])
-@pytest.mark.parametrize("by", ["wake word", "words", STOP, SNOOZE, "wake word and snooze"])
-async def test_alarms_that_overlap_are_both_named_and_stopped_together(
-    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], first: str, by: str
-) -> None:
-    """An alarm sounds, and a reminder that is due at the same time is shown with it."""
-    device = await boot()
-    await set_alarm(hass, 10 if first == "alarm" else 20)
-    await set_alarm(hass, 20 if first == "alarm" else 10, "Pills", description="Take your pills.")
+        await set_alarm(hass, seconds, "Pills", description="Take your pills.")
     await asyncio.sleep(26)
-    said = alerts(device)[-1]
-    assert (said["status"], said["message"]) == ("Alarm", "Alarm: Wake up; Take your pills.")
+    said, text = alerts(device)[-1], "Timer ended: pizza." if other == "timer" else "Take your pills."
+    assert (said["status"], said["message"]) == ("Alarm", f"Alarm: Wake up; {text}")
     if "wake word" in by:
         await device.wake()
         await device.wait_state(State.IDLE, 10)
@@ -255,10 +241,12 @@ async def test_alarms_that_overlap_are_both_named_and_stopped_together(
     await rings_no_more(device, 120)
     snoozed = by.endswith(("snooze", SNOOZE))
     assert happened(hass) == ("alarm_snoozed" if snoozed else "alarm_stopped")
-    assert len(boot.known.state.owned["alarms"]) == (2 if snoozed else 0)
+    assert not boot.known.state.owned.get("timers")
+    assert len(boot.known.state.owned["alarms"]) == snoozed * (1 + (other == "reminder"))
     if snoozed:
         await asyncio.sleep(450)
-        assert alerts(device)[-1]["message"] == "Alarm: Wake up Take your pills."
+        again = "Alarm: Wake up Take your pills." if other == "reminder" else "Alarm: Wake up"
+        assert alerts(device)[-1]["message"] == again
     assert not notes
 
 
