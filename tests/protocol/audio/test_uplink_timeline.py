@@ -64,6 +64,22 @@ def test_time_passes_without_a_packet(stream: Stream) -> None:
     assert stream.stall(3) == 45
 
 
+def test_what_comes_before_the_first_packet_is_no_gap(stream: Stream) -> None:
+    assert stream.stall(0.24) == 0
+    assert stream.packet(missing=3) == 0
+    assert stream.stall(GRACE) == 0
+    assert stream.stall(0.6) == 10
+
+
+def test_more_packets_at_once_than_a_device_holds_back_make_no_more_debt(stream: Stream) -> None:
+    stream.talk(1.2)
+    assert stream.stall(6) == 95
+    for _ in range(100):
+        assert stream.packet() == 0
+    assert stream.stall(HORIZON + GRACE) == 0
+    assert stream.stall(0.6) == 10
+
+
 @pytest.mark.parametrize("late", [0.06, 0.2, 1.0])
 def test_a_device_that_falls_silent_is_noticed_however_late_we_are(stream: Stream, late: float) -> None:
     """Later than else, but it must end some time."""
@@ -144,7 +160,7 @@ def test_time_is_kept_on_every_journey(journey: list[tuple[float, bool]], knows_
     assert stream.packets == len(journey) - lost
 
 
-@given(st.lists(st.tuples(st.floats(-1, 10), st.integers(-5, 2**31), st.booleans()), max_size=60))
+@given(st.lists(st.tuples(st.floats(0, 10), st.integers(-5, 2**31), st.booleans()), max_size=60))
 def test_whatever_is_claimed_the_silence_is_bounded(steps: list[tuple[float, int, bool]]) -> None:
     timeline, now = UplinkTimeline(60, 0.0), 0.0
     for seconds, missing, arrives in steps:

@@ -101,7 +101,7 @@ class UplinkTimeline:
         return fill
 
     def _pass_time(self, now: float) -> None:
-        self._passed += max(0.0, min(now - self._checked, self._frame + _ON_TIME))
+        self._passed += min(now - self._checked, self._frame + _ON_TIME)
         self._checked = now
 
     def _behind(self) -> int:
