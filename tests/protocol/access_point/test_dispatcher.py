@@ -173,7 +173,8 @@ async def test_what_only_reads_is_bounded(desk: Desk) -> None:
     assert await desk.call("any__name") == {"number": 1}
 
 
-async def test_what_was_made_before_a_change_is_not_kept(desk: Desk) -> None:
+@pytest.mark.parametrize("seconds", [1, 2.1], ids=["while it is made", "after it"])
+async def test_what_was_made_before_a_change_is_not_kept(desk: Desk, seconds: float) -> None:
     """What is not exposed any more cannot be used by the next call."""
 
     async def made_slowly() -> list[OfferedTool]:
@@ -183,7 +184,7 @@ async def test_what_was_made_before_a_change_is_not_kept(desk: Desk) -> None:
 
     desk.house.tools = made_slowly  # type: ignore[method-assign]
     asking = asyncio.create_task(desk.ask("tools/list"))
-    await asyncio.sleep(1)
+    await asyncio.sleep(seconds)
     desk.house.made.clear()
     desk.dispatcher.forget()
     await asking
