@@ -74,7 +74,7 @@ async def test_tools_of_several_apis_are_found_by_every_former_name(
 
 
 async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
-    """They do not say how far they reach, but the owner has exposed each of them."""
+    """They do not say how far they reach, but the owner has exposed each of them, until the next call."""
     script = {"sequence": [], "description": "Closes everything", "fields": {"room": {"required": True}}}
     assert await async_setup_component(hass, "script", {"script": {"good_night": script}})
     async_expose_entity(hass, "conversation", "script.good_night", True)
@@ -84,6 +84,8 @@ async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offe
     assert tool["description"].startswith("Closes everything")
     assert tool["inputSchema"]["required"] == ["room"]
     assert not (await session.call("script__good_night", {"room": "all"})).failed
+    async_expose_entity(hass, "conversation", "script.good_night", False)
+    assert (await session.call("script__good_night", {"room": "all"})).failed
 
 
 async def test_each_call_has_its_own_context_without_listing_the_tools_again(
