@@ -166,7 +166,7 @@ async def async_forget(hass: HomeAssistant, guests: Iterable[Guest], keep: Colle
     def forget() -> None:
         for path in chain.from_iterable(map(storage.glob, patterns)):
             mac = re.search(MAC, path.name)
-            if mac[0] in kept if mac else kept:
+            if (mac[0] in kept) if mac else kept:
                 continue
             if path.is_dir():
                 rmtree(path, ignore_errors=True)

@@ -295,8 +295,10 @@ async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
     assert await wakes(device, "jarvis")
     # What was fetched is deleted with the integration, what is the owner's stays.
     kept = folder.parent.parent / ".storage" / "xiaozhi_models"
-    assert [*kept.glob("*/*")]
     (entry,) = hass.config_entries.async_entries("xiaozhi")
+    assert await hass.config_entries.async_reload(entry.entry_id)
+    await hass.async_block_till_done()
+    assert [*kept.glob("*/*")]
     await hass.config_entries.async_remove(entry.entry_id)
     assert path.exists()
     assert not kept.exists()
