@@ -79,9 +79,9 @@ class Account:
         return [later - earlier for earlier, later in pairwise(self.arrivals)]
 
     @property
-    def late(self) -> int:
-        """How many packets were late."""
-        return sum(interval > _LATE for interval in self.intervals)
+    def late(self) -> list[tuple[float, float]]:
+        """Packets that were late: when the one before arrived, and when they did."""
+        return [(earlier, later) for earlier, later in pairwise(self.arrivals) if later - earlier > _LATE]
 
 
 class DeviceGroup:

@@ -35,7 +35,7 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
 
 def _row(link: LinkKind, size: int, accounts: list[Account]) -> Row:
     intervals = [interval for account in accounts for interval in account.intervals]
-    late = sum(account.late for account in accounts)
+    late = sum(len(account.late) for account in accounts)
     return {
         "link": link.value,
         "devices": size,

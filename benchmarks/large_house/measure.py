@@ -160,6 +160,9 @@ class _Life:
         found["steps of more than 10 ms while somebody speaks"] = sum(
             step.seconds > 0.01 and "conversations" in step.phase for step in slow
         )
+        found["steps of more than 20 ms of others while somebody speaks"] = sum(
+            times for phase, times in self.steps.slow_of_others.items() if "conversations" in phase
+        )
         places = dict[str, SlowStep]()
         for step in slow:
             places.setdefault(step.place, step)
@@ -168,6 +171,7 @@ class _Life:
         found |= {
             "packets of answers": self._packets["packets"],
             "packets of answers, late": self._packets["late"],
+            "packets of answers, late after a step of more than 5 ms": self._packets["late by us"],
             "pauses heard": self._packets["pauses"],
             "ms a second of ours for each device, idle": round(each * self.steps.ours["idle"] / idle, 3),
             "ms a second of ours for each device that speaks": round(
@@ -179,9 +183,8 @@ class _Life:
             ),
             "states a day for each idle device": round(self._written["states"] * per_day),
             "events a day for each idle device": round(self._written["events"] * per_day),
-            "actions refused": self._refused.total(),
         }
-        return found
+        return found | {f"actions refused ({phase})": times for phase, times in self._refused.items()}
 
     async def _do(self, phase: str, doing: Awaitable[object]) -> None:
         self.steps.phase = phase
@@ -241,7 +244,8 @@ class _Life:
         accounts = await self._boxes.do(Boxes.talk, "is anybody there", self._at_once, rounds)
         for account in accounts:
             self._packets["packets"] += len(account.arrivals)
-            self._packets["late"] += account.late
+            self._packets["late"] += len(account.late)
+            self._packets["late by us"] += sum(self.steps.slow_between(*late) for late in account.late)
             self._packets["pauses"] += account.pauses
 
     def _satellites(self) -> list[str]:

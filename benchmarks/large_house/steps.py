@@ -15,7 +15,7 @@ import gc
 from pathlib import Path
 import sys
 from threading import get_ident
-from time import thread_time
+from time import monotonic, thread_time
 from types import CodeType
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ _EVENTS: Final = sys.monitoring.events
 # Deeper calls are not timed, to measure and not to slow down.
 _TIMED_DEPTH: Final = 4
 _REPORTED: Final = 0.005
+_SLOW_OF_OTHERS: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class SlowStep:
     place: str
     """The innermost function of ours, of the outer ones, that took most of it."""
     phase: str
+    ended: float
+    """Monotonic time."""
 
 
 @dataclass(slots=True)
@@ -53,6 +56,8 @@ class Steps:
     all: Counter[str] = field(default_factory=Counter)
     """Seconds of all steps by phase."""
     slow: list[SlowStep] = field(default_factory=list)
+    slow_of_others: Counter[str] = field(default_factory=Counter)
+    """Steps of more than 20 ms outside of our code, with garbage collection, by phase."""
     _thread: int = field(default_factory=get_ident)
     _mine: bool = False
     _since: float = 0.0
@@ -97,6 +102,10 @@ class Steps:
             gc.callbacks.remove(self._collected)
             asyncio.Handle._run = run  # type: ignore[method-assign]  # noqa: SLF001
 
+    def slow_between(self, earlier: float, later: float) -> bool:
+        """Whether a step of more than 5 ms in our code ended between two monotonic times."""
+        return any(earlier < step.ended <= later for step in self.slow)
+
     def _begin(self) -> float:
         self._stack.clear()
         self._places.clear()
@@ -110,10 +119,11 @@ class Steps:
             self._mine = False
         self.all[phase] += now - begun
         self.ours[phase] += self._spent
+        self.slow_of_others[phase] += now - begun - self._spent > _SLOW_OF_OTHERS
         if self._spent >= _REPORTED:
             most = max((took for took, _ in self._places), default=0)
             place = next((name for took, name in self._places if took >= 0.7 * most), "?")
-            self.slow.append(SlowStep(self._spent, place, phase))
+            self.slow.append(SlowStep(self._spent, place, phase, monotonic()))
 
     def _enter(self, code: CodeType, *, mine: bool) -> None:
         now, stack = 0.0, self._stack

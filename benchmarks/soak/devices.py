@@ -79,7 +79,7 @@ class SoakDevices(DeviceGroup):
         """Ask a device something; return the result."""
         account = await self._converse(device, sound)
         self.counts["packets"] += len(account.arrivals)
-        self.counts["late packets"] += account.late
+        self.counts["late packets"] += len(account.late)
         self.counts["pauses heard"] += account.pauses
         if account.arrivals:
             return "answered"
