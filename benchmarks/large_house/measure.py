@@ -208,8 +208,8 @@ class _Life:
         """Keep messages for some devices, which are not there yet."""
         sound = await asyncio.to_thread(OggOpusEncoder().encode_whole, bytes(2 * DOWNLINK.sample_rate))
         for device in self._with_much():
-            for _ in range(_MESSAGES):
-                message = VoiceMessage(sender="Attic", sent=dt_util.utcnow())
+            for number in range(_MESSAGES):
+                message = VoiceMessage(sender=f"Attic {number}", sent=dt_util.utcnow())
                 await self._tried(device.part(KeptMessages).async_keep(message, sound))
 
     async def _set_alarms(self) -> None:

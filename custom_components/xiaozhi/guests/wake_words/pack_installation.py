@@ -12,6 +12,7 @@ import voluptuous as vol
 from ...device.device import Device
 from ...device.owned import OwnedValue
 from ...protocol.faces import Face
+from ...protocol.mcp.model import McpNoAnswerError
 from ...settings import TEXTS
 from ...texts.translated import async_text
 from ...tools.stock_tools import ASSETS_TOOL
@@ -103,8 +104,10 @@ class PackInstallation(Installation):
         await device.record.async_save()
         try:
             await device.commands.call_tool(ASSETS_TOOL, {"url": f"{device.state.origin}{path}"})
-        except HomeAssistantError:
-            if not self.stopped:
+        except HomeAssistantError as err:
+            # Without an answer, it may have noted the address.
+            answer_missing = isinstance(err.__cause__, McpNoAnswerError) and err.__cause__.sent
+            if not (self.stopped or answer_missing):
                 device.record.update(sent_pack=())
             raise
         text = await async_text(device.hass, "wake_words_coming", self._language)

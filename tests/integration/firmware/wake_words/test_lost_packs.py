@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 import os
 from pathlib import Path
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import aiohttp
 from homeassistant.core import HomeAssistant
@@ -21,6 +21,8 @@ from custom_components.xiaozhi.guests.wake_words.pack_installation import SENT_P
 from custom_components.xiaozhi.guests.wake_words.pack_recovery import LostPack
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
+from simulator.board.crash import Restart
+from simulator.board.tools import ToolError
 from tests.integration.boxes import introduce, state_of, wait_for_state
 from tests.integration.firmware.conftest import QUICK, is_reported
 from tests.integration.firmware.wake_words.packs import (
@@ -98,6 +100,38 @@ async def test_a_device_deaf_to_its_phrases_is_reached_and_gets_the_original(
     assert not await wakes(device, "hello kitchen")
     await choose(hass, "original")
     assert await wakes(device, "你好小智")
+
+
+async def test_one_that_restarts_before_it_answers_is_sent_its_pack_again(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has noted an address at which there is nothing any more, and would have no wake word."""
+    remember, noted = device.nvs.set, list[str]()
+
+    def note(namespace: str, key: str, value: str) -> None:
+        remember(namespace, key, value)
+        if key == "download_url" and not noted:
+            noted.append(value)
+            raise Restart
+
+    monkeypatch.setattr(device.nvs, "set", note)
+    with pytest.raises(HomeAssistantError):
+        await choose(hass, "Jarvis")
+    await wait_for_state(hass, WAKE_WORD, "Jarvis")
+    assert not is_reported(hass)
+    assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
+
+
+async def test_a_pack_that_a_device_refuses_is_not_sent_again(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(device.nvs, "set", Mock(side_effect=ToolError("no space")))
+        with pytest.raises(HomeAssistantError, match="no space"):
+            await choose(hass, "Jarvis")
+    assert await wakes(device, "hi xiaozhi")
+    assert was_sent_nothing(device)
+    assert state_of(hass, WAKE_WORD).state != "on_its_way"
 
 
 @pytest.mark.parametrize(
