@@ -28,15 +28,15 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
 async def _link(
     house: House, devices: Fleet[DeviceGroup], count: int, *, idle_seconds: float = 0
 ) -> dict[str, float]:
-    start = pss_kib()
+    start = _pss_kib()
     async with house.site(count, LinkKind.MQTT) as site:
-        paired = pss_kib()
+        paired = _pss_kib()
         clock, used = monotonic(), process_time()
         await devices.do(DeviceGroup.boot, house.check_in_url, site.devices)
         await site.usable()
         seconds, cpu = monotonic() - clock, process_time() - used
         await house.hass.async_block_till_done()
-        linked = pss_kib()
+        linked = _pss_kib()
         entities = er.async_entries_for_config_entry(er.async_get(site.hass), site.gateway.entry.entry_id)
         figures = {
             "devices": float(count),
@@ -57,7 +57,7 @@ async def _link(
         return figures
 
 
-def pss_kib() -> float:
+def _pss_kib() -> float:
     """Return the memory of this process, with its part of what it shares with others (PSS)."""
     gc.collect()
     return float(psutil.Process().memory_full_info().pss / 1024)

@@ -24,7 +24,6 @@ from homeassistant.util import dt as dt_util
 
 from benchmarks.fleet import Fleet, fleet
 from benchmarks.house import House, Site
-from benchmarks.memory import pss_kib
 from benchmarks.report import Row
 from benchmarks.speech import after, spoken
 from custom_components.xiaozhi.const import DOMAIN, OTA_PATH
@@ -85,7 +84,7 @@ async def measure(house: House, *, quick: bool, minutes: float = 10) -> list[Row
         await page.do(Page.open, f"{url}/api/websocket", await owner_token(hass))
         address = await cloud.do(OtherCloud.start)
         life = _Life(house, boxes, minutes * 60 * share if quick else minutes * 60, number)
-        memory, processor = pss_kib(), process_time()
+        processor = process_time()
         with life.steps.measured():
             life.steps.phase = "start"
             async with house.site(number, None, access_point(address)) as site:
@@ -94,9 +93,7 @@ async def measure(house: House, *, quick: bool, minutes: float = 10) -> list[Row
                     "start, s": round(site.set_up_seconds, 2),
                     "start, s of processor time": round(process_time() - processor, 2),
                 }
-                figures["KiB for each paired device"] = round((pss_kib() - memory) / number, 1)
                 await life.run(site)
-                figures["KiB more for each linked device"] = round(2 * life.linked_kib / number, 1)
     figures |= life.figures()
     return [{"figure": name, "value": value} for name, value in figures.items()]
 
@@ -118,18 +115,14 @@ class _Life:
         self._written = Counter[str]()
         self._packets = Counter[str]()
         self._refused = Counter[str]()
-        self.linked_kib = 0.0
-        """Memory of the devices on MQTT, which are half of them."""
 
     async def run(self, site: Site) -> None:
         """Do everything once."""
         self._site = site
         place(self._hass, site.gateway.entry.entry_id)
         await self._do("messages", self._keep_messages())
-        memory = pss_kib()
         await self._do("link", self._boxes.do(Boxes.boot, self._house.check_in_url, site.devices))
         await self._linked()
-        self.linked_kib = pss_kib() - memory
         await self._do("alarms", self._set_alarms())
         await self._do("settle", asyncio.sleep(self._seconds / 20))
         self._stop = self._hass.bus.async_listen(MATCH_ALL, self._wrote)
