@@ -48,7 +48,8 @@ gc.set_threshold(20_000)
 # Folders of tests whose fixtures have a Home Assistant, and what needs one in the imports of other files.
 _WITH_HOME_ASSISTANT = ("e2e", "integration")
 _NEEDS_HOME_ASSISTANT = re.compile(
-    r"^\s*(?:from|import) (?:homeassistant|custom_components\.xiaozhi(?!\.protocol)|demo)\b", re.MULTILINE
+    r"^\s*(?:from|import) (?:homeassistant|custom_components\.xiaozhi(?!\.(?:protocol|util)\b)|demo)\b",
+    re.MULTILINE,
 )
 # Folders of tests that start other processes.
 _REAL_TIME = ("e2e", "benchmarks", "demo", "scripts", "validator")
