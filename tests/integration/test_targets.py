@@ -212,8 +212,8 @@ async def test_alarms_and_timers_of_the_target_trigger_also_by_their_names(
     for_one = ["alarm_rings", "alarm_snoozed", "alarm_rings", "alarm_stopped"]
     unstopped = ["alarm_rings", "alarm_unanswered"]
     for kind, of_each in (("any", 2), ("up", 1)):
-        told = [event.data["what"].removesuffix(f" {kind}") for event in seen if kind in event.data["what"]]
-        assert told == for_one * of_each + unstopped + ["timer_finished"] * of_each
+        steps = [event.data["what"].removesuffix(f" {kind}") for event in seen if kind in event.data["what"]]
+        assert steps == for_one * of_each + unstopped + ["timer_finished"] * of_each
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
 
 

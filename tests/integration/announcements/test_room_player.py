@@ -425,12 +425,12 @@ async def test_players_that_come_together_are_looked_at_once_for_all_boxes(
     order = list[str]()
 
     @callback
-    def told(event: Event[EventStateChangedData]) -> None:
+    def note(event: Event[EventStateChangedData]) -> None:
         if event.data["entity_id"].startswith("select.box_"):
-            order.append("told")
+            order.append("select")
             hass.loop.call_soon(order.append, "others")
 
-    stop = hass.bus.async_listen(EVENT_STATE_CHANGED, told)
+    stop = hass.bus.async_listen(EVENT_STATE_CHANGED, note)
     for number in range(60):
         hass.states.async_set(f"media_player.room_{number}", "idle", {"supported_features": _ANNOUNCES})
     await asyncio.sleep(2)
@@ -438,7 +438,7 @@ async def test_players_that_come_together_are_looked_at_once_for_all_boxes(
     of_selects = [event for event in written if event.data["entity_id"].startswith("select.box_")]
     assert len(of_selects) == 20
     # Between two of them, everybody else has a turn.
-    assert order == ["told", "others"] * 20
+    assert order == ["select", "others"] * 20
     stop()
     assert len(state_of(hass, "select.box_20_voice_output").attributes["options"]) >= 61
     for number in range(60):

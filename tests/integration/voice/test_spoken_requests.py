@@ -116,9 +116,9 @@ async def test_automations_lack_what_a_changed_home_assistant_lacks(
         assert spec.loader is not None
         with monkeypatch.context() as lacking:
             lacking.setitem(sys.modules, f"custom_components.xiaozhi.{missing.format(kind)}", None)
-            anew = module_from_spec(spec)
-            spec.loader.exec_module(anew)
-            left = await getattr(anew, f"async_get_{kind}s")(hass)
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            left = await getattr(module, f"async_get_{kind}s")(hass)
         assert not any("alarm" in name for name in left)
         assert bool(left) == missing.startswith("guests")
         assert ir.async_get(hass).async_get_issue(*changed) is not None

@@ -185,8 +185,8 @@ class FirmwareFiles(GatewayPart):
     ) -> bytes:
         """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`.
 
-        The release is fetched also where the owner does not have Home Assistant look for new firmware;
-        `fetching` is told host and bytes.
+        The release is fetched also where the owner does not have Home Assistant look for new firmware.
+        `fetching` is called with the host and the number of bytes before that.
         """
         run = self.hass.async_add_executor_job
         problem = FirmwareError("pack_missing", board=board, version=version)
